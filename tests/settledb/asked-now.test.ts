@@ -17,6 +17,7 @@ const byId = (doc: Doc, emit: (key: string) => void): void => emit(doc._id);
 const CALLS: Record<string, Ask> = {
   find: (db, ids) => db.find({ selector: { _id: { $in: ids } } }),
   query: (db, keys, view) => db.query(view, { keys }),
+  allDocs: (db, keys) => db.allDocs({ keys }),
   'live.find': (db, ids) => db.live.find({ selector: { _id: { $in: ids } } }),
   'live.query': (db, keys, view) => db.live.query(view, { keys }),
   'live.allDocs': (db, keys) => db.live.allDocs({ keys }),
@@ -42,7 +43,7 @@ describe.each(Object.entries(CALLS))('%s', (_, ask) => {
   });
 });
 
-it.each(Object.entries(CALLS).slice(0, 2))('%s of a remote database', async (_, ask) => {
+it.each(Object.entries(CALLS).slice(0, 3))('%s of a remote database', async (_, ask) => {
   const sent: string[] = [];
   const fetch: typeof globalThis.fetch = async (input, init) => {
     const request = new Request(input, init);

@@ -12,6 +12,7 @@ import {
   invalidIdType,
   isLocalId,
   isRev,
+  normalizeKeys,
   notFound,
   notImplemented,
   type OpenRevsRow,
@@ -211,7 +212,7 @@ export function allDocsCall(options: AllDocsOptions): Call {
     if (Object.values(bounds).some((bound) => bound !== undefined)) {
       throw queryParseError('`keys` is incompatible with `key`, `start_key` and `end_key`');
     }
-    return { method: 'POST', path: '/_all_docs', query: flags, body: { keys }, signal };
+    return { method: 'POST', path: '/_all_docs', query: flags, body: { keys: normalizeKeys(keys) }, signal };
   }
   const sent = sentBounds(bounds, Boolean(options.descending));
   const texts = Object.entries(sent).map(([name, bound]) => [name, toJson(bound)]);

@@ -321,7 +321,8 @@ export class SettleDB<Content extends AnyContent = AnyContent>
   ): Promise<AllDocsResult<Content, AllDocsRow<Content>>>;
   allDocs(options?: AllDocsOptions): Promise<AllDocsResult<Content, KeyRow<Content>>>;
   allDocs(options?: AllDocsOptions): Promise<never> {
-    return this.#run((database) => database.allDocs(options) as Promise<never>, options);
+    const asked = this.#taken(options, askedNow) as AllDocsOptions | undefined;
+    return this.#run((database) => database.allDocs(asked) as Promise<never>, options);
   }
 
   /** What changed, once or from now on: iterate over it, listen to it, or await its result. It ends with this handle. */
@@ -552,7 +553,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
     return this.close();
   }
 
-  /** Documents of a write, which does not see what its caller makes of them later: a call that has to wait keeps them by `take`. */
+  /** What a call was given, which does not see what its caller makes of it later: a call that has to wait keeps it by `take`. */
   #taken(given: unknown, take: (given: unknown) => unknown): unknown {
     return this.#connection.current === undefined ? take(given) : given;
   }
