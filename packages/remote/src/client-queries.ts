@@ -73,7 +73,8 @@ export class RemoteQueries<Content extends object> implements Required<Queries<C
     const call: Call = { method: 'POST', path: `${path}/queries`, design, body, signal };
     const answer = await this.#http.json(call).catch((error: unknown) => {
       // No such view, a wrong query, or a server without this request (PouchDB's): asking one by one tells which.
-      if (isDatabaseError(error) && [400, 404, 405, 501].includes(error.status)) return undefined;
+      if (queries.length > 0 && isDatabaseError(error) && [400, 404, 405, 501].includes(error.status))
+        return undefined;
       throw error;
     });
     if (answer === undefined) {

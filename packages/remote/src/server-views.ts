@@ -44,6 +44,8 @@ export async function view(
     if (!isObject(each)) throw badRequest('A query must be an object');
     return viewOptions(query, each);
   });
+  // What is wrong with the view is said also where nothing is asked of it.
+  if (all.length === 0) await queries.queries?.(name, [], { signal: request.signal });
   // One by one, not by `queries.queries`: each list is sent before the next is made.
   async function* lists(): AsyncGenerator<List, void, void> {
     for (const options of all) yield viewText(context, queries, name, options);

@@ -187,6 +187,7 @@ export function optionsConformance(context: Context): void {
     expect(keysOf(groups!)).toEqual([0, 1]);
     expect(all).toEqual({ rows: [{ key: null, value: 10 }] });
     expect(await db.queries('q', [])).toEqual([]);
+    expect(await rejection(db.queries('none', []))).toMatchObject({ status: 404, name: 'not_found' });
     for (const wrong of [{}, null, [null], [{}, 1], ['key'], [[]]])
       expect(await rejection(db.queries('q', wrong))).toMatchObject({ status: 400, name: 'bad_request' });
     for (const wrong of [null, 1])
