@@ -255,6 +255,7 @@ describe('making a handle', () => {
     expect(await one.replicate.to('c')).toMatchObject({ docs_written: 1 });
     expect(await new Kept('c').get('x')).toMatchObject({ _id: 'x' });
     for (const wrong of [undefined, null, '']) expect(() => new Kept(wrong as never)).toThrow(TypeError);
+    expect(() => new Kept(new URL('http://a/b') as never)).toThrow('a name, or a URL, as text');
   });
 
   it('may name an adapter that is in the defaults as an object', async () => {

@@ -95,7 +95,9 @@ function checkJson(): void {
 export function addressOf(name: unknown, { prefix }: LocalSettleOptions): Address {
   checkJson();
   if (typeof name !== 'string' || name === '')
-    throw new TypeError(`A database needs a name, not ${name === '' ? 'an empty one' : String(name)}`);
+    throw new TypeError(
+      `A database needs a name, ${name === '' ? 'not an empty one' : `or a URL, as text, not ${String(name)}`}`,
+    );
   if (prefix != null && typeof prefix !== 'string') throw badRequest('The option `prefix` must be text');
   if (URL_PATTERN.test(name)) return { kind: 'remote', url: name };
   if (prefix && URL_PATTERN.test(prefix))
