@@ -83,3 +83,29 @@ it('a closed handle holds none of what was in memory', async () => {
   expect(heapUsed() - before).toBeLessThan(4 * MB);
   await expect(db.get('0-0')).rejects.toMatchObject({ name: 'closed' });
 });
+
+it.each([
+  'opens',
+  'is open',
+])('nor does a feed that ended, and that began while its database %s', async (when) => {
+  const folder = mkdtempSync(join(tmpdir(), 'settledb-closed-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const path = join(folder, 'db');
+  const first = new SettleDB(path);
+  await first.put({ _id: 'a' });
+  await first.changes(); // The code for it is there.
+  await first.close();
+  const before = heapUsed();
+  let db: SettleDB | undefined = new SettleDB(path);
+  if (when === 'is open') await db.info();
+  const feed = db.changes();
+  await feed;
+  const docs = Array.from({ length: 800 }, (_, n) => ({ _id: `${n}`, text: `${n} `.repeat(2_000) }));
+  await db.bulkDocs(docs.splice(0));
+  await db.allDocs({ include_docs: true });
+  expect(heapUsed() - before).toBeGreaterThan(4 * MB);
+  await db.close();
+  db = undefined;
+  expect(heapUsed() - before).toBeLessThan(2 * MB);
+  expect(feed.canceled).toBe(false);
+});

@@ -19,6 +19,9 @@ export function connectedChanges(connection: Connection, options: ChangesOptions
   return feedUntil([connection.life, options.signal], (signal) => changesUntil(signal, connection, options));
 }
 
+/** Not made within the call: it would share a scope with the driver, and a feed that has ended would keep its database. */
+const cancelled = (): Cancelled => ({ status: 'cancelled' });
+
 function changesUntil(signal: AbortSignal, connection: Connection, options: ChangesOptions): Changes {
   const database = connection.current;
   if (database !== undefined) return database.changes({ ...options, signal }) as Changes;
@@ -36,7 +39,6 @@ function changesUntil(signal: AbortSignal, connection: Connection, options: Chan
     }
     return feed;
   };
-  const cancelled = (): Cancelled => ({ status: 'cancelled' });
   const outer: Changes = new BasicFeed(drive, { signal, cancelled, holds: true });
   outer.whenOver(() => {
     // Also if it was cancelled before there was an inner feed.

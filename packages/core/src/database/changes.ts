@@ -39,10 +39,12 @@ export function localChanges<Content extends object = object>(
     const [{ run }, since = options.since] = await Promise.all([changesCode.load(), asked]);
     return run(source, options, since, controller);
   };
-  const cancelled = (): Cancelled => ({ status: 'cancelled' });
   const feed = new BasicFeed(drive, { signal: options.signal, cancelled, holds: true });
   return feed as unknown as ChangesFeed<Content>;
 }
+
+/** Not made within the call: it would share a scope with the driver, and a feed that has ended would keep its database. */
+const cancelled = (): Cancelled => ({ status: 'cancelled' });
 
 function updateSeqNow({ store }: ChangesSource): number | undefined {
   try {
