@@ -187,7 +187,7 @@ function readFilter(query: Query, body: Record<string, unknown>): ChangesOptions
     case '_doc_ids': {
       const doc_ids = body.doc_ids ?? query.json('doc_ids');
       if (!isTexts(doc_ids)) throw badRequest('`doc_ids` filter parameter is not a list of doc ids.');
-      return { filter, doc_ids: [...new Set(doc_ids)] };
+      return { filter, doc_ids };
     }
     case '_selector': {
       if (!isObject(body.selector)) throw badRequest('Selector must be specified in POST payload');
