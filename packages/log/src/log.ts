@@ -10,7 +10,7 @@ import type { FileState, Files } from './files';
 import { meaningOfPart, type Part } from './frame';
 import { FrameReader } from './frame-reader';
 import type { LogHeader } from './header';
-import { type Encoded, type EncodedSmall, RecordEncoder } from './record-encoder';
+import { type Encoded, RecordEncoder } from './record-encoder';
 import { isFull, notThere, trouble } from './trouble';
 import { writeFully, writeFullySync } from './window';
 
@@ -105,32 +105,22 @@ export class Log {
    * @throws DatabaseError `quota_exceeded` when there is no room: the log is as before; any other: the log is poisoned
    */
   append(parts: readonly Part[]): void | Promise<void> {
-    const record = this.#encode(parts);
-    if (record === undefined) return this.#appendLarge(parts);
-    this.#appendSmall(record);
+    if (!this.appendNow(parts)) return this.#appendLarge(parts);
   }
 
   /** As `append`, if that is done on return. @returns false if it is not: nothing was written */
   appendNow(parts: readonly Part[]): boolean {
-    const record = this.#encode(parts);
-    if (record === undefined) return false;
-    this.#appendSmall(record);
-    return true;
-  }
-
-  #encode(parts: readonly Part[]): EncodedSmall | undefined {
     this.check();
     const { sequence } = this.contents;
-    return this.#encoder.encode(parts, this.header, sequence + 1, this.#syncedSequence);
-  }
-
-  #appendSmall(record: EncodedSmall): void {
+    const record = this.#encoder.encode(parts, this.header, sequence + 1, this.#syncedSequence);
+    if (record === undefined) return false;
     try {
       writeFullySync(this.#files, this.#fd, record.bytes, this.#end);
     } catch (error) {
       throw this.#undo(error);
     }
     this.#take(record);
+    return true;
   }
 
   async #appendLarge(parts: readonly Part[]): Promise<void> {
