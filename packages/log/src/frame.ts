@@ -271,28 +271,3 @@ export function commitOf(frame: Bytes): { n: number; head: string; tail: string 
     tail: readText(payload.subarray(tailAt), flags & FLAG_SECOND_UTF16),
   };
 }
-
-/** The tail of a commit's frame as a block of its own, to be sealed. */
-export function tailAsBlock(id: number, commit: Bytes): Bytes {
-  const payload = commit.subarray(FRAME_HEADER_BYTES);
-  const text = payload.subarray(COMMIT_FIXED_BYTES + payload.readUInt32LE(8));
-  const frame = Bytes.allocUnsafe(FRAME_HEADER_BYTES + BLOCK_FIXED_BYTES + text.length);
-  frame[12] = KIND_BLOCK;
-  frame[13] = (commit[13]! & FLAG_SECOND_UTF16) === 0 ? 0 : FLAG_FIRST_UTF16;
-  frame.writeDoubleLE(id, FRAME_HEADER_BYTES);
-  text.copy(frame, FRAME_HEADER_BYTES + BLOCK_FIXED_BYTES);
-  return frame;
-}
-
-/** A rewrite that drops nothing and keeps the manifest of `rewrite`, where there is one; to be sealed. */
-export function manifestAlone(epoch: number, through: number, rewrite?: Bytes): Bytes {
-  const skip = rewrite === undefined ? 0 : rewrite.readUInt32LE(FRAME_HEADER_BYTES + 16) * 8;
-  const text = rewrite?.subarray(FRAME_HEADER_BYTES + REWRITE_FIXED_BYTES + skip) ?? Bytes.alloc(0);
-  const frame = Bytes.allocUnsafe(FRAME_HEADER_BYTES + REWRITE_FIXED_BYTES + text.length);
-  frame[12] = KIND_REWRITE;
-  frame[13] = rewrite?.[13] ?? 0;
-  const at = frame.writeDoubleLE(through, frame.writeDoubleLE(epoch, FRAME_HEADER_BYTES));
-  frame.writeUInt32LE(0, at);
-  text.copy(frame, FRAME_HEADER_BYTES + REWRITE_FIXED_BYTES);
-  return frame;
-}

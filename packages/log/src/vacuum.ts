@@ -11,8 +11,20 @@ import { corrupt } from '@settledb/core';
 import { Contents } from './contents';
 import { closeQuietly, type Files } from './files';
 import { logPath, removeQuietly, temporaryPath } from './folder';
-import { headerAt, KIND_BLOCK, manifestAlone, meaningOf, sealed, tailAsBlock } from './frame';
-import { FRAME_HEADER_BYTES } from './frame-layout';
+import {
+  boundOf,
+  commitOf,
+  type FramePlace,
+  headerAt,
+  KIND_BLOCK,
+  KIND_REWRITE,
+  meaningOf,
+  type Part,
+  sealed,
+  textOf,
+  writeFrame,
+} from './frame';
+import { FRAME_HEADER_BYTES, frameRoom } from './frame-layout';
 import { encodeHeader, HEADER_BYTES, type LogHeader, newHeader } from './header';
 import { Log } from './log';
 import { Bytes } from './platform';
@@ -74,11 +86,14 @@ export class Successor {
     live.sort(([, a], [, b]) => a.offset - b.offset);
     for (const [id, place] of live) {
       const frame = await this.#old.frames.frame(place);
-      await this.#add(place.isTail ? tailAsBlock(id, frame) : frame);
+      if (place.isTail) await this.#write({ kind: KIND_BLOCK, block: { id, text: commitOf(frame).tail } });
+      else await this.#copy(frame);
     }
     // The frame of the old manifest also listed blocks to drop, which are long gone.
-    await this.#add(manifestAlone(epoch, through, manifest && (await this.#old.frames.frame(manifest))));
-    for (const place of uncovered) await this.#add(await this.#old.frames.frame(place));
+    const text = manifest && textOf(await this.#old.frames.frame(manifest));
+    const change = text === undefined ? {} : { manifest: { text, through } };
+    await this.#write({ kind: KIND_REWRITE, epoch, through, change });
+    for (const place of uncovered) await this.#copy(await this.#old.frames.frame(place));
     await this.#flush();
   }
 
@@ -93,7 +108,7 @@ export class Successor {
   async copyRest(): Promise<void> {
     for await (const frame of this.#old.frames.framesFrom(this.#copiedTo, this.#old.end)) {
       this.#copiedTo += frame.length;
-      await this.#add(frame);
+      await this.#copy(frame);
     }
     await this.#flush();
   }
@@ -127,9 +142,20 @@ export class Successor {
     removeQuietly(this.#files, this.#temporary);
   }
 
-  async #add(copied: Bytes): Promise<void> {
-    const place = { sequence: this.#sequence, synced: 0, index: this.#index };
-    const frame = sealed(copied, this.#header, place);
+  #copy(frame: Bytes): Promise<void> {
+    return this.#add(sealed(frame, this.#header, this.#place));
+  }
+
+  #write(part: Part): Promise<void> {
+    const room = frameRoom(Bytes.allocUnsafe(boundOf(part)));
+    return this.#add(room.data.subarray(0, writeFrame(room, 0, part, this.#header, this.#place)));
+  }
+
+  get #place(): FramePlace {
+    return { sequence: this.#sequence, synced: 0, index: this.#index };
+  }
+
+  async #add(frame: Bytes): Promise<void> {
     const header = headerAt(frame, this.#header.salt)!;
     const meaning = meaningOf(header, frame.subarray(FRAME_HEADER_BYTES));
     if (meaning === undefined) throw corrupt(`${this.#old.path}: a frame that means nothing`);
