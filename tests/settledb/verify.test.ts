@@ -150,7 +150,7 @@ describe('verify', () => {
     const copy = copyOf(folder);
     const bytes = readFileSync(logName(copy));
     // As if all that follows the manifest had been written during the compaction.
-    encodeHeader({ ...decodeHeader(bytes, ''), base: bytes.length }).copy(bytes);
+    bytes.set(encodeHeader({ ...decodeHeader(bytes, ''), base: bytes.length }));
     const ends: number[] = [];
     for (let at = HEADER_BYTES; at < bytes.length; ) {
       const isManifest = bytes[at + 12] === KIND_REWRITE;

@@ -17,7 +17,6 @@ export interface Bytes extends Uint8Array {
   /** @returns how many bytes it took */
   write(text: string, at: number, encoding: Encoding): number;
   equals(other: Uint8Array): boolean;
-  copy(target: Uint8Array, at?: number, from?: number, to?: number): number;
   indexOf(value: number | Uint8Array, from?: number): number;
 }
 
@@ -74,12 +73,6 @@ class PortableBytes extends Uint8Array implements Bytes {
 
   equals(other: Uint8Array): boolean {
     return this.length === other.length && this.every((byte, i) => byte === other[i]);
-  }
-
-  copy(target: Uint8Array, at = 0, from = 0, to = this.length): number {
-    const part = this.subarray(from, to);
-    target.set(part, at);
-    return part.length;
   }
 
   override indexOf(value: number | Uint8Array, from = 0): number {

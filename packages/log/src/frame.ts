@@ -154,7 +154,7 @@ export function sealed(frame: Bytes, format: Format, place: FramePlace): Bytes {
   const to = textEnd(frame);
   const bytes = to + sumsBytesBound(to);
   const copy = bytes <= frame.length ? frame : Bytes.allocUnsafe(bytes);
-  if (copy !== frame) frame.copy(copy, 0, 0, to);
+  if (copy !== frame) copy.set(frame.subarray(0, to));
   return copy.subarray(0, sealBetween(frameRoom(copy), 0, to, frame[12]!, flags, format, place));
 }
 

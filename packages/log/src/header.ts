@@ -36,16 +36,16 @@ export function newHeader(
 ): LogHeader {
   const data = Bytes.alloc(20);
   data.writeUInt32LE(generation, 0);
-  uuid.copy(data, 4);
+  data.set(uuid, 4);
   return { version, generation, uuid, base, salt: crc32(data) };
 }
 
 export function encodeHeader({ version, generation, uuid, base }: LogHeader): Bytes {
   const data = Bytes.alloc(HEADER_BYTES);
-  MAGIC.copy(data);
+  data.set(MAGIC);
   data.writeUInt32LE(version, 8);
   data.writeUInt32LE(generation, 12);
-  uuid.copy(data, 16);
+  data.set(uuid, 16);
   data.writeDoubleLE(base, 32);
   data.writeUInt32LE(crc32(data.subarray(0, CRC_AT)), CRC_AT);
   return data;
