@@ -39,14 +39,6 @@ export class BlockPlaces implements Iterable<[id: number, place: Place]> {
     else this.#since.set(id, undefined);
   }
 
-  *keys(): Generator<number> {
-    for (let row = 0; row < this.#count; row++) {
-      const id = this.#id(row);
-      if (!this.#since.has(id)) yield id;
-    }
-    for (const [id, place] of this.#since) if (place !== undefined) yield id;
-  }
-
   *[Symbol.iterator](): Generator<[id: number, place: Place]> {
     for (let row = 0; row < this.#count; row++) {
       const id = this.#id(row);

@@ -195,7 +195,7 @@ export class LogJournal implements Journal {
 
   async blockIds(): Promise<number[]> {
     this.#check();
-    return [...this.#log.contents.blocks.keys()];
+    return Array.from(this.#log.contents.blocks, ([id]) => id);
   }
 
   async vacuum(options?: {
