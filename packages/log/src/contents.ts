@@ -6,7 +6,6 @@
 import { BLOCKS_PER_COMMIT } from '@settledb/engine';
 import { BlockPlaces } from './block-places';
 import { type FrameHeader, type FrameMeaning, KIND_BLOCK, KIND_COMMIT } from './frame';
-import { objectionTo } from './frame-order';
 import type { Sums } from './sums';
 
 /** Where a frame is. */
@@ -42,11 +41,6 @@ export class Contents {
   /** Number of frames of a record whose mark has not come yet. */
   get pending(): number {
     return this.#pending.length;
-  }
-
-  /** Why this frame cannot be the next one; `undefined` if it can. */
-  objection(header: FrameHeader, meaning: FrameMeaning): string | undefined {
-    return objectionTo(header, meaning, this);
   }
 
   /** Takes in the next frame. Blocks become visible once their mark is in. */

@@ -13,6 +13,7 @@ import { corrupt } from '@settledb/core';
 import { Contents } from './contents';
 import type { Files } from './files';
 import type { FrameHeader } from './frame';
+import { objectionTo } from './frame-order';
 import { FrameScan } from './frame-scan';
 import { decodeHeader, HEADER_BYTES, isTornHeader, type LogHeader } from './header';
 import { Window } from './window';
@@ -75,7 +76,7 @@ class Recovery {
         await this.#damage(at, end);
         break;
       }
-      const objection = contents.objection(found.header, found.meaning);
+      const objection = objectionTo(found.header, found.meaning, contents);
       if (objection !== undefined) this.#refuse(at, objection);
       contents.apply(found.header, found.meaning, at, found.sums);
       at += found.header.bytes;
