@@ -254,12 +254,12 @@ export class LogJournal implements Journal {
     const log = this.#log;
     let [isSynced, isSound] = [!keep, false];
     try {
-      if (keep && log.isPoisoned) return;
-      if (keep) await this.#sync(log);
+      if (!keep || log.isPoisoned) return;
+      await this.#sync(log);
       isSynced = true;
-      if (keep && !log.isThere) throw notThere(log.path);
-      if (keep) await notePlaces(this.#files, this.#folder, log);
-      isSound = keep;
+      if (!log.isThere) throw notThere(log.path);
+      await notePlaces(this.#files, this.#folder, log);
+      isSound = true;
     } finally {
       await this.#blobFiles.close(isSound);
       await log.close().finally(async () => {
