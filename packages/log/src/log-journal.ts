@@ -346,7 +346,9 @@ export class LogJournal implements Journal {
       this.#check();
       signal?.throwIfAborted();
     };
-    const next = await this.#begin(old, proceed);
+    const next = await Successor.begin(this.#files, this.#folder, old, proceed).catch((error) => {
+      throw trouble(this.#folder, error);
+    });
     try {
       await next.copyLive();
       await next.catchUp();
@@ -362,14 +364,6 @@ export class LogJournal implements Journal {
     await old.close().catch(() => {});
     // A file that cannot be removed is removed when the database is opened again.
     await this.#files.unlinkLarge(old.path).catch(() => {});
-  }
-
-  async #begin(old: Log, proceed: () => void): Promise<Successor> {
-    try {
-      return await Successor.begin(this.#files, this.#folder, old, proceed);
-    } catch (error) {
-      throw trouble(this.#folder, error);
-    }
   }
 
   async #switch(old: Log, next: Successor): Promise<void> {
