@@ -85,8 +85,8 @@ export class LargeFiles {
   }
 
   /** Resolves when nothing is being closed or removed. */
-  async settled(): Promise<void> {
-    await this.#ending.settled();
+  settled(): Promise<void> {
+    return this.#ending.settled();
   }
 
   /** Closes what is still open. */

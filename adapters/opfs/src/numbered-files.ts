@@ -145,8 +145,8 @@ export class NumberedFiles {
   }
 
   /** Resolves when no removal is under way. */
-  async settled(): Promise<void> {
-    await this.#removing.settled();
+  settled(): Promise<void> {
+    return this.#removing.settled();
   }
 
   closeAll(): void {

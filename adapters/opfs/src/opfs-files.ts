@@ -1,5 +1,5 @@
 /** The files of one database as a log wants them, over handles that this context alone has. */
-import { type FileState, type Files, join, LOOK_MS, type OpenFlag } from '@settledb/log';
+import { type FileState, type Files, join, LOOK_MS } from '@settledb/log';
 import { type SyncHandle, tried } from './handles';
 import { LargeFiles } from './large-files';
 import { NAMES } from './names';
@@ -82,13 +82,13 @@ export class OpfsFiles implements Files {
     }
   }
 
-  open(path: string, _flag: OpenFlag): number {
+  open(path: string): number {
     return this.#enter(this.#numbered.get(this.#nameOf(path)));
   }
 
-  async openLater(path: string, flag: OpenFlag): Promise<number> {
+  async openLater(path: string): Promise<number> {
     const name = this.#nameOf(path);
-    if (!LARGE.test(name)) return this.open(path, flag);
+    if (!LARGE.test(name)) return this.open(path);
     this.#lookSoon();
     return this.#descriptor({ handle: await this.#large.open(last(name)), file: last(name) });
   }
@@ -113,14 +113,8 @@ export class OpfsFiles implements Files {
     return tried(() => this.#opened(fd).handle.write(from, { at: position }));
   }
 
-  async write(
-    fd: number,
-    data: Uint8Array,
-    offset: number,
-    length: number,
-    position: number,
-  ): Promise<number> {
-    return this.writeSync(fd, data, offset, length, position);
+  async write(...call: Parameters<Files['write']>): Promise<number> {
+    return this.writeSync(...call);
   }
 
   readSync(fd: number, data: Uint8Array, offset: number, length: number, position: number): number {
@@ -128,14 +122,8 @@ export class OpfsFiles implements Files {
     return tried(() => this.#opened(fd).handle.read(into, { at: position }));
   }
 
-  async read(
-    fd: number,
-    data: Uint8Array,
-    offset: number,
-    length: number,
-    position: number,
-  ): Promise<number> {
-    return this.readSync(fd, data, offset, length, position);
+  async read(...call: Parameters<Files['read']>): Promise<number> {
+    return this.readSync(...call);
   }
 
   async sync(fd: number): Promise<void> {
