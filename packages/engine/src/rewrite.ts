@@ -19,14 +19,7 @@ import type { Rewritable } from './checkpoint';
 import { chunks } from './cuts';
 import { orderOf, type TableState } from './directory';
 import { encodeManifest, encodeOrderPage, encodeRowPage, runsOf } from './encode';
-import {
-  areBlocks,
-  FENCES_DECODER,
-  type FenceBlocks,
-  type Fences,
-  fencesWholeMax,
-  type OrderState,
-} from './fences';
+import { areBlocks, FENCES_DECODER, type FenceBlocks, type Fences, fencesWholeMax } from './fences';
 import { forget } from './forget';
 import type { Image } from './image';
 import { BLOCKS_PER_COMMIT, isTail } from './journal';
@@ -47,13 +40,6 @@ const WEIGHT_KEPT_MAX = (PAGES_LOADED_MAX / 2) * PAGE_GROUPS;
 const INLINE_LENGTH_MAX = 1024;
 /** Installing keeps writes of this context waiting, and loses to every commit of another: so it does not try for ever. */
 const INSTALL_TRIES_MAX = 100;
-
-interface NewOrder {
-  readonly table: string;
-  readonly order: number;
-  readonly entries: Entries<unknown>;
-  readonly fences: Fences | FenceBlocks;
-}
 
 /** An order as it was when the rewrite began. */
 interface Snapshot<Value> {
@@ -106,7 +92,8 @@ class Rewriting {
   /** {@link Image.written} then. */
   readonly #written: number;
   readonly #snapshots: Snapshot<unknown>[] = [];
-  readonly #orders: NewOrder[] = [];
+  /** The same with their new fences. */
+  readonly #orders: Snapshot<unknown>[] = [];
   /** The latest of the new pages and new blocks of fences, which are kept in memory as they are. */
   readonly #pages = new Map<number, StoredPage>();
   #pagesWeight = 0;
@@ -145,12 +132,12 @@ class Rewriting {
   /** Puts all new segments and pages. */
   async build(): Promise<void> {
     for (const snapshot of this.#snapshots) {
-      const { table, order, entries } = snapshot;
+      const { table, order } = snapshot;
       const put = (fences: Fences): Promise<number> => this.#put(fences, JSON.stringify(fences));
       const made = new NewFences(order === 0, fencesWholeMax(table.layout, order), put);
       if (order === 0) await this.#rewriteRows(snapshot as Snapshot<Row>, made);
       else await this.#rewriteOrder(snapshot as Snapshot<SortKey>, made);
-      this.#orders.push({ table: table.layout.name, order, entries, fences: await made.end() });
+      this.#orders.push({ ...snapshot, fences: await made.end() });
     }
     await this.#blocks.end();
   }
@@ -310,9 +297,9 @@ class Rewriting {
   #manifest(use: ReadonlyMap<number, Use>): Manifest {
     const tables: { [name: string]: (Fences | FenceBlocks)[] } = Object.create(null);
     for (const { table, order, fences } of this.#orders) {
-      const orders = tables[table] ?? [];
-      orders[order] = fences;
-      tables[table] = orders;
+      const { name } = table.layout;
+      tables[name] ??= [];
+      tables[name][order] = fences;
     }
     const blocks = [...use].map(([id, { size, dead }]) => [id, size, dead] as const);
     return { tables, blocks, inline: [...this.#inline()] };
@@ -376,7 +363,7 @@ class Rewriting {
     const image = this.#image;
     const isAsItWas = image.n === this.#through;
     for (const { table, order, entries, fences } of this.#orders) {
-      const state = orderOf<unknown>(image.directory.table(table), order) as OrderState<unknown>;
+      const state = orderOf<unknown>(table, order);
       if (isAsItWas) state.recent.clear();
       else forget(state.recent, entries.keys, entries.values);
       state.fences = fences;
