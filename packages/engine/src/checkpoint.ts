@@ -8,8 +8,9 @@ import type { Follower } from './follower';
 import type { Image } from './image';
 import type { Journal } from './journal';
 import { COMMITS_MIN, IDLE_COMMITS_MIN, isLong, isReadSlowly, LENGTH_MAX, lengthOf } from './log-length';
-import { isWorthwhile, rewriteAlone } from './rewrite-alone';
+import { rewriteAlone } from './rewrite-alone';
 import type { Turn } from './turn';
+import { isWorthwhile } from './worthwhile';
 
 /** A checkpoint writes at worst about one page per changed row, so it waits until an eighth of the rows has changed, … */
 const CHANGED_SHARE = 1 / 8;

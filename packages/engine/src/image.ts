@@ -215,10 +215,9 @@ export class Image {
         ? [...hints, ...this.#ahead.of(this, [...needed, ...hints], decoders)]
         : [];
     const ids = [...needed, ...more];
-    const load = (some: readonly number[]) => journal.load(some);
-    const texts = await loadAll(ids, load).catch((error) => {
+    const texts = await loadAll(journal, ids).catch((error) => {
       if (more.length === 0) throw error;
-      return loadAll(needed, load); // damage in what was read ahead is reported by the call that needs it
+      return loadAll(journal, needed); // damage in what was read ahead is reported by the call that needs it
     });
     for (const [i, text] of texts.entries()) {
       const id = ids[i] as number;
@@ -314,13 +313,10 @@ function loadParts(journal: Journal, parts: readonly TextRef[], wanted: Wanted):
   return !texts.includes(undefined);
 }
 
-async function loadAll(
-  ids: readonly number[],
-  load: (ids: readonly number[]) => Promise<(string | undefined)[]>,
-): Promise<(string | undefined)[]> {
+async function loadAll(journal: Journal, ids: readonly number[]): Promise<(string | undefined)[]> {
   const texts: (string | undefined)[] = [];
   for (let i = 0; i < ids.length; i += LOAD_BLOCKS_MAX) {
-    for (const text of await load(ids.slice(i, i + LOAD_BLOCKS_MAX))) texts.push(text);
+    for (const text of await journal.load(ids.slice(i, i + LOAD_BLOCKS_MAX))) texts.push(text);
   }
   return texts;
 }

@@ -8,8 +8,6 @@ import { RESERVED_SHARE } from './journal';
 import { Overtaken } from './new-blocks';
 import { CHECKPOINT, COMPACTION, rewrite } from './rewrite';
 
-export { isWorthwhile } from './worthwhile';
-
 /** From this many commits on RESERVE_MIN is kept back at least: what is stored beside texts, mainly attachments, is unknown here. */
 const RESERVING_COMMITS = 1024;
 const RESERVE_MIN = 256 * 1024;
