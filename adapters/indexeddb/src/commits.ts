@@ -3,6 +3,7 @@
  */
 import { contentGone } from '@settledb/core';
 import {
+  BLOCKS_PER_COMMIT,
   type Commit,
   commitOfTail,
   EMPTY_HEAD,
@@ -241,20 +242,15 @@ export function loadTexts(work: Work<(string | undefined)[]>, ids: readonly numb
   });
 }
 
-export function listIds({
-  log,
-  meta,
-  block,
-  after,
-  answer,
-}: Work<{ blocks: number[]; commits: number[] }>): void {
+/** Of blocks, and of commits as tails. */
+export function listIds({ log, meta, block, after, answer }: Work<number[]>): void {
   const state = meta.get('state');
   const blocks = block.getAllKeys();
   const commits = log.getAllKeys();
   after(commits, () => {
     const { barriers = [] } = checkState(state.result);
     const others = (commits.result as number[]).filter((n) => !barriers.includes(n));
-    answer({ blocks: blocks.result as number[], commits: others });
+    answer([...(blocks.result as number[]), ...others.map((n) => n * BLOCKS_PER_COMMIT)]);
   });
 }
 

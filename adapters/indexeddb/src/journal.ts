@@ -7,7 +7,6 @@
  */
 import { closed, type DatabaseError, type Durability, type MakesRoom, uuid } from '@settledb/core';
 import {
-  BLOCKS_PER_COMMIT,
   type BlobJournal,
   type Commit,
   isTail,
@@ -264,13 +263,9 @@ export class IndexedDbJournal implements Journal {
   }
 
   blockIds(): Promise<number[]> {
-    return this.#run('Listing blocks', async () => {
-      const { blocks, commits } = await this.#connection.replay(
-        { stores: ['block', 'log', 'meta'], mode: 'readonly' },
-        listIds,
-      );
-      return [...blocks, ...commits.map((n) => n * BLOCKS_PER_COMMIT)];
-    });
+    return this.#run('Listing blocks', () =>
+      this.#connection.replay({ stores: ['block', 'log', 'meta'], mode: 'readonly' }, listIds),
+    );
   }
 
   async exclusively(work: () => Promise<void>): Promise<boolean> {
