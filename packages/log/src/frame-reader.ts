@@ -31,37 +31,26 @@ export interface FrameFile {
 }
 
 export class FrameReader {
-  readonly #files: Reads;
-  readonly #fd: number;
-  readonly #path: string;
-  readonly #header: LogHeader;
-  readonly #enter: () => () => void;
-  readonly #failureAt: FrameFile['failureAt'];
+  readonly #file: FrameFile;
   /** Made at the first read. Its bytes become text at once: a buffer for each page would burden the collector more than the rows. */
   #scratch: Bytes | undefined;
 
-  constructor({ files, fd, path, header, enter, failureAt }: FrameFile) {
-    this.#files = files;
-    this.#fd = fd;
-    this.#path = path;
-    this.#header = header;
-    this.#enter = enter;
-    this.#failureAt = failureAt;
+  constructor(file: FrameFile) {
+    this.#file = file;
   }
 
   /**
    * The frame at `place`, checked.
    *
-   * @param lent the frame is valid only until the next read, if it is not a promise
    * @throws DatabaseError `corrupt` when it is not what was written; `io` when a failed sync lost it
    */
-  frame(place: Place, lent = false): Bytes | Promise<Bytes> {
-    if (lent || place.bytes > SYNC_READ_BYTES)
-      return this.frameNow(place) ?? this.#frameLater(Bytes.allocUnsafe(place.bytes), place);
-    return this.#sound(this.#readNow(place.offset, Bytes.allocUnsafe(place.bytes)), place);
+  frame(place: Place): Bytes | Promise<Bytes> {
+    const room = Bytes.allocUnsafe(place.bytes);
+    if (place.bytes > SYNC_READ_BYTES) return this.#frameLater(room, place);
+    return this.#sound(this.#readNow(place.offset, room), place);
   }
 
-  /** As {@link frame}, lent; `undefined` if the frame is too long to be read at once. */
+  /** As {@link frame}, valid until the next read; `undefined` if the frame is too long to be read at once. */
   frameNow(place: Place): Bytes | undefined {
     if (place.bytes > SYNC_READ_BYTES) return undefined;
     return this.#sound(this.#readNow(place.offset, this.#room(place.bytes)), place);
@@ -82,7 +71,7 @@ export class FrameReader {
   part(place: Place, at: number, length: number): string {
     place.sums ??= this.#carriesSums(place)
       ? this.#carriedSums(place)
-      : sumsOf(this.frameNow(place)!, this.#header.salt);
+      : sumsOf(this.frameNow(place)!, this.#file.header.salt);
     return this.#partBy(place.sums, place, at, length);
   }
 
@@ -100,8 +89,8 @@ export class FrameReader {
       frame ??= this.#readNow(place.offset, this.#room(place.bytes));
       place.sums ??= this.#carriesSums(place)
         ? this.#sumsIn(frame.subarray(frame.length - this.#sumsBytes(place)), place)
-        : sumsOf(this.#sound(frame, place), this.#header.salt);
-      const part = framePart(place.sums, this.#header.salt, at, length);
+        : sumsOf(this.#sound(frame, place), this.#file.header.salt);
+      const part = framePart(place.sums, this.#file.header.salt, at, length);
       const text = part.text(frame.subarray(part.from, part.to));
       if (text === undefined) throw this.#damaged(place.offset);
       return text;
@@ -112,7 +101,7 @@ export class FrameReader {
   async *framesFrom(from: number, until: number): AsyncGenerator<Bytes> {
     for (let offset = from; offset < until; ) {
       const start = this.#readNow(offset, this.#room(FRAME_HEADER_BYTES));
-      const bytes = headerAt(start, this.#header.salt)?.bytes;
+      const bytes = headerAt(start, this.#file.header.salt)?.bytes;
       if (bytes === undefined) throw this.#damaged(offset);
       yield await this.frame({ offset, bytes, isTail: false });
       offset += bytes;
@@ -120,11 +109,11 @@ export class FrameReader {
   }
 
   #carriesSums({ isTail, bytes }: Place): boolean {
-    return this.#header.version >= SUMS_VERSION && !isTail && carriesSums(bytes);
+    return this.#file.header.version >= SUMS_VERSION && !isTail && carriesSums(bytes);
   }
 
   #sumsBytes({ bytes }: Place): number {
-    return sumsBytes(bytes, pieceOf(this.#header.version));
+    return sumsBytes(bytes, pieceOf(this.#file.header.version));
   }
 
   #carriedSums(place: Place): Sums {
@@ -133,14 +122,14 @@ export class FrameReader {
   }
 
   #sumsIn(data: Bytes, { offset, bytes }: Place): Sums {
-    const { salt, version } = this.#header;
+    const { salt, version } = this.#file.header;
     const sums = carriedSums(data, bytes, salt, pieceOf(version));
     if (sums === undefined) throw this.#damaged(offset);
     return sums;
   }
 
   #partBy(sums: Sums, place: Place, at: number, length: number): string {
-    const part = framePart(sums, this.#header.salt, at, length);
+    const part = framePart(sums, this.#file.header.salt, at, length);
     const text = part.text(this.#readNow(place.offset + part.from, this.#room(part.to - part.from)));
     if (text === undefined) throw this.#damaged(place.offset);
     return text;
@@ -158,36 +147,39 @@ export class FrameReader {
 
   /** Fills `data`, in this turn of the event loop; with zeroes where the file has fewer bytes, which the checksum then reveals. */
   #readNow(offset: number, data: Bytes): Bytes {
+    const { files, fd, path } = this.#file;
     try {
-      const done = readFullySync(this.#files, this.#fd, data, offset);
+      const done = readFullySync(files, fd, data, offset);
       return done < data.length ? data.fill(0, done) : data;
     } catch (error) {
-      throw trouble(this.#path, error);
+      throw trouble(path, error);
     }
   }
 
   async #readInto(data: Bytes, offset: number): Promise<Bytes> {
-    const leave = this.#enter();
+    const { files, fd, path, enter } = this.#file;
+    const leave = enter();
     try {
-      const got = await readFully(this.#files, this.#fd, data, offset);
+      const got = await readFully(files, fd, data, offset);
       if (got < data.length) throw this.#damaged(offset);
       return data;
     } catch (error) {
-      throw trouble(this.#path, error);
+      throw trouble(path, error);
     } finally {
       leave();
     }
   }
 
   #sound(frame: Bytes, place: Place): Bytes {
-    if (!isSound(frame, this.#header.salt)) throw this.#damaged(place.offset);
+    if (!isSound(frame, this.#file.header.salt)) throw this.#damaged(place.offset);
     return frame;
   }
 
   #damaged(offset: number): DatabaseError {
-    const failure = this.#failureAt?.(offset);
+    const { path, failureAt } = this.#file;
+    const failure = failureAt?.(offset);
     if (failure !== undefined)
-      return ioError(`${this.#path}: what was written at byte ${offset} is lost: ${failure.reason}`, failure);
-    return corrupt(`${this.#path}: damaged at byte ${offset}: this is not what was written there`);
+      return ioError(`${path}: what was written at byte ${offset} is lost: ${failure.reason}`, failure);
+    return corrupt(`${path}: damaged at byte ${offset}: this is not what was written there`);
   }
 }

@@ -147,8 +147,8 @@ export class LogJournal implements Journal {
     try {
       const texts: (string | undefined)[] = [];
       for (const place of places) {
-        const frame = place && log.frames.frame(place, true);
-        texts.push(place && textIn(frame instanceof Promise ? await frame : frame!, place));
+        const frame = place && (log.frames.frameNow(place) ?? (await log.frames.frame(place)));
+        texts.push(frame && textIn(frame, place!));
       }
       for (const id of ids) this.#parts.forget(id);
       return texts;
