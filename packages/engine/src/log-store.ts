@@ -25,7 +25,6 @@ import {
 } from '@settledb/core';
 import type { AnyQuery } from './answer';
 import { type BlobLimits, JournalBlobs } from './blobs';
-
 import { Follower } from './follower';
 import { Image } from './image';
 import type { Journal, Position } from './journal';

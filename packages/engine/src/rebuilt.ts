@@ -4,7 +4,7 @@
  */
 import type { Schema, SortKey } from '@settledb/core';
 import { encodeManifest, encodeRowPage } from './encode';
-import type { Fences } from './fences';
+import { type Fences, noFences } from './fences';
 import type { Journal } from './journal';
 import { layoutOf, type Row, type TableLayout } from './layout';
 import { columnsOf, decoderFor, PAGE_ROWS, type RowPage, rowAt } from './page';
@@ -99,25 +99,14 @@ function paged(
   pages: Map<number, string>,
   lowest: number,
 ): Fences {
-  const fences: Fences = { keys: [], ids: [], counts: [] };
+  const fences = noFences();
   const sorted = [...rows].sort(([a], [b]) => (a < b ? -1 : 1));
   for (let at = 0; at < sorted.length; at += PAGE_ROWS) {
     const some = sorted.slice(at, at + PAGE_ROWS);
     const keys = some.map(([key]) => key);
+    const found = some.map(([, row]) => row);
     const id = lowest - pages.size - 1;
-    pages.set(
-      id,
-      encodeRowPage(
-        {
-          keys,
-          columns: columnsOf(
-            table,
-            some.map(([, row]) => row),
-          ),
-        },
-        table,
-      ),
-    );
+    pages.set(id, encodeRowPage({ keys, columns: columnsOf(table, found) }, table));
     fences.keys.push(keys[0]!);
     fences.ids.push(id);
     fences.counts.push(keys.length);
