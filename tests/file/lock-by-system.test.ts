@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeEach, expect, it, vi } from 'vitest';
 import { takeLock } from '../../adapters/file/src/lock';
 import { nodeFiles } from '../../adapters/file/src/node-files';
+import type * as Identity from '../../adapters/file/src/process-identity';
 import { home } from './support';
 
 // As where /proc cannot be read.
@@ -77,6 +78,13 @@ it('of a process that knows when it began binds as ever', async () => {
   const reason = expect.stringContaining(`pid ${process.ppid}`);
   await expect(takeLock(nodeFiles, folder)).rejects.toMatchObject({ name: 'locked', reason });
   expect(locks).toEqual([]);
+});
+
+it('says what to do if its owner has ended, which it cannot know here', async () => {
+  const { processStart } = await vi.importActual<typeof Identity>('../../adapters/file/src/process-identity');
+  writeFileSync(join(folder, `lock.${process.pid}.${processStart()}.0123456789ab`), '1');
+  const reason = expect.stringMatching(/ or none, remove the lock file$/);
+  await expect(takeLock(nodeFiles, folder)).rejects.toMatchObject({ name: 'locked', reason });
 });
 
 it('goes to one of many who find a dead owner at once', async () => {

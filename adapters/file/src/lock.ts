@@ -81,10 +81,11 @@ export async function takeLock(files: Files, folder: string): Promise<Lock> {
 function ownerOf({ name, pid, start }: Taker): string {
   const who = pid === process.pid ? THIS_PROCESS : `process ${pid}`;
   const owner = `${who} (lock file ${name}, pid ${pid})`;
-  // The database stays locked until somebody looks, after a loss of power perhaps for ever: services begin with the same ids.
-  return isMoment(start)
+  // Deno tells a program that may not do everything of no other process. Where nobody can know, the database stays locked until
+  // somebody looks, after a loss of power perhaps for ever: services begin with the same ids.
+  return isMoment(start) && isMoment(processStart())
     ? owner
-    : `${owner}. If process ${pid} is another program, which got the id of one that ended, remove the lock file`;
+    : `${owner}. If process ${pid} is another program, which got the id of one that ended, or none, remove the lock file`;
 }
 
 function create(files: Files, folder: string, path: string): number {
