@@ -62,13 +62,6 @@ export interface DumpOptions extends CallOptions {
   readonly on_progress?: ((progress: DumpProgress) => void) | undefined;
 }
 
-/** A part of a dump: whole lines. */
-export interface Part {
-  readonly text: string;
-  /** The sum at its end, if a section ends there and no content follows. */
-  readonly sum?: string;
-}
-
 /** What a dump tells when it is complete. */
 export interface Dumped {
   readonly uuid: string;
@@ -92,12 +85,12 @@ interface Stubs {
   readonly [name: string]: { readonly digest: string; readonly encoding?: string };
 }
 
-/** The dump as lines, in parts. @throws what the database fails with; corrupt for damaged content */
+/** The dump as text, in parts of whole lines. @throws what the database fails with; corrupt for damaged content */
 export async function* parts(
   source: Source,
   options: DumpOptions & { readonly session?: string },
   behind?: Behind,
-): AsyncGenerator<Part, Dumped> {
+): AsyncGenerator<string, Dumped> {
   const { signal, session } = options;
   const [uuid, info] = await Promise.all([source.id({ signal }), source.info({ signal })]);
   // Read first: later changes are in the feed after this position.
@@ -153,25 +146,15 @@ class Sections {
   }
 
   /** Ends the section: its last lines, with the sum. */
-  close(whole = true): Part {
-    const sum = this.#chained();
-    const text = `${this.#take()}${JSON.stringify({ sum })}\n`;
-    return whole ? { text, sum } : { text };
+  close(): string {
+    const text = this.flush();
+    return `${text}${JSON.stringify({ sum: this.#chain.sum() })}\n`;
   }
 
   /** The lines so far, in the middle of a section. */
-  flush(): Part {
-    this.#chain.add(this.#text.join(''));
-    return { text: this.#take() };
-  }
-
-  #chained(): string {
-    this.#chain.add(this.#text.join(''));
-    return this.#chain.sum();
-  }
-
-  #take(): string {
+  flush(): string {
     const text = this.#text.join('');
+    this.#chain.add(text);
     this.#text = [];
     this.#length = 0;
     this.#count = 0;
@@ -276,13 +259,12 @@ async function* withContent(
   writer: Sections,
   signal: AbortSignal | undefined,
   tries = 1,
-): AsyncGenerator<Part> {
+): AsyncGenerator<string> {
   if (writer.pending) yield writer.close();
   writer.add({ doc, content });
-  yield writer.close(false);
+  yield writer.close();
   try {
-    for (const [i, name] of content.entries())
-      yield* contentOf(source, doc, name, writer, i === content.length - 1, signal);
+    for (const name of content) yield* contentOf(source, doc, name, writer, signal);
     return;
   } catch (error) {
     if (!isMissing(error) || tries === TRIES_MAX) throw error;
@@ -303,9 +285,8 @@ async function* contentOf(
   doc: AnyDoc,
   name: string,
   writer: Sections,
-  isLast: boolean,
   signal: AbortSignal | undefined,
-): AsyncGenerator<Part> {
+): AsyncGenerator<string> {
   const stub = (doc._attachments as Stubs)[name]!;
   const options = { rev: doc._rev, encoded: true, signal, [STUB_AT_HAND]: stub };
   const opened = await source.openAttachment(doc._id, name, options);
@@ -327,7 +308,7 @@ async function* contentOf(
         writer.add({ data: portableBytes.toBase64([value.slice(at, at + DATA_BYTES)]) });
       yield writer.flush();
     }
-    yield writer.close(isLast);
+    yield writer.close();
   } finally {
     reader.cancel().catch(() => {});
   }
@@ -338,7 +319,7 @@ async function* localParts(
   behind: Behind | undefined,
   writer: Sections,
   signal: AbortSignal | undefined,
-): AsyncGenerator<Part> {
+): AsyncGenerator<string> {
   const list = async (of: Pick<Source, 'id' | 'localDocs'>): Promise<readonly ExistingDoc[]> => {
     if (of.localDocs !== undefined) return of.localDocs({ signal });
     throw notImplemented('This database does not list its _local documents');
@@ -367,7 +348,7 @@ export function dump(source: Source, options: DumpOptions = {}, behind?: Behind)
           options.signal?.throwIfAborted();
           const { done, value } = await lines.next();
           if (done) return controller.close();
-          if (value.text !== '') return controller.enqueue(encoder.encode(value.text));
+          if (value !== '') return controller.enqueue(encoder.encode(value));
         }
       },
       async cancel() {

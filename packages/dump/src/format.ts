@@ -86,20 +86,13 @@ export const isOwnLocal = (id: string): boolean => OWN_LOCALS.has(id) || id.star
 /** Characters hashed at a time. */
 const SUMMED_LENGTH = 64 * 1024;
 
-/** The sums of a dump, one after another. */
+/** The sums of a dump, one after another. Each begins with the one before. */
 export class Chain {
-  /** The sum of everything before this section; '' at the start. */
-  last: string;
   readonly #encoder = new TextEncoder();
   /** Lines added but not yet hashed: encoding and hashing many short lines one by one is expensive. */
   #lines: string[] = [];
   #length = 0;
-  #hasher: Md5;
-
-  constructor(last = '') {
-    this.last = last;
-    this.#hasher = this.#begin();
-  }
+  #hasher = new Md5();
 
   /** @param text lines, each with its line end */
   add(text: string): void {
@@ -117,17 +110,15 @@ export class Chain {
   /** Closes the section. */
   sum(): string {
     this.#flush();
-    this.last = Array.from(this.#hasher.digest(), (byte) => byte.toString(16).padStart(2, '0')).join('');
-    this.#hasher = this.#begin();
-    return this.last;
-  }
-
-  #begin(): Md5 {
-    const hasher = new Md5();
-    hasher.update(this.#encoder.encode(this.last));
-    return hasher;
+    const sum = hex(this.#hasher.digest());
+    this.#hasher = new Md5();
+    this.#hasher.update(this.#encoder.encode(sum));
+    return sum;
   }
 }
+
+export const hex = (bytes: Uint8Array): string =>
+  Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 
 export const damaged = (what: string, cause?: unknown): DatabaseError =>
   corrupt(`The dump is damaged: ${what}. What was loaded before is valid; load a whole dump to go on`, cause);

@@ -34,7 +34,7 @@ export class SectionLoader {
   #lines: readonly string[] = [];
   #at = 0;
   readonly #writer: Writer;
-  readonly #chain: Chain;
+  readonly #chain = new Chain();
   #header: Header | undefined;
   #docs = 0;
   /** The error in the input: the database may take it for an error of the document that it reads. */
@@ -42,24 +42,13 @@ export class SectionLoader {
   /** The content being read was cut off, and its document is not to be written. */
   #isGone = false;
 
-  /** @param start the sum before the first line, and the header, if the lines are not the beginning of the dump */
-  constructor(
-    lines: AsyncIterator<readonly string[]>,
-    writer: Writer,
-    start?: { readonly sum: string; readonly header: Header; readonly docs: number },
-  ) {
+  constructor(lines: AsyncIterator<readonly string[]>, writer: Writer) {
     this.#batches = lines;
     this.#writer = writer;
-    this.#chain = new Chain(start?.sum);
-    this.#header = start?.header;
-    this.#docs = start?.docs ?? 0;
   }
 
-  /**
-   * @param written called when everything before a section has been written, with the sum there and the documents so far
-   * @throws corrupt for damaged or cut off input; the sections before are written by then
-   */
-  async load(written: (sum: string, docs: number) => Promise<void> = async () => {}): Promise<Loaded> {
+  /** @throws corrupt for damaged or cut off input; the sections before are written by then */
+  async load(): Promise<Loaded> {
     // One section is written while the next one is read.
     let writing: Promise<void> = Promise.resolve();
     try {
@@ -71,10 +60,8 @@ export class SectionLoader {
         const [first] = section;
         if (first !== undefined && 'doc' in first && first.content !== undefined) {
           await this.#withContent(first.doc, first.content);
-          await written(this.#chain.last, this.#docs);
         } else {
-          const [sum, docs] = [this.#chain.last, this.#docs];
-          writing = this.#write(section).then(() => written(sum, docs));
+          writing = this.#write(section);
           writing.catch(() => {}); // It is awaited in the next round.
         }
       }

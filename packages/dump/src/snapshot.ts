@@ -15,7 +15,7 @@ import {
 } from '@settledb/core';
 import { checkFunction, checkProgress } from './check';
 import { type DumpOptions, gzipped, parts, type Source } from './dump';
-import { damaged, isObject } from './format';
+import { damaged, hex, isObject } from './format';
 import { ahead, linesOf, piecesIn, textOf, whileReading } from './lines';
 import { remember } from './remember';
 import { SectionLoader } from './sections';
@@ -66,9 +66,7 @@ export async function writeSnapshot(
     const bytes = new Uint8Array(
       await new Response(stream as ReadableStream<Uint8Array<ArrayBuffer>>).arrayBuffer(),
     );
-    const digest = new Md5().update(bytes).digest();
-    const hash = Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join('');
-    const name = `${hash}.ndjson.gz`;
+    const name = `${hex(new Md5().update(bytes).digest())}.ndjson.gz`;
     await write(name, bytes);
     chunks.push({ name, length: bytes.length });
     text = '';
@@ -76,7 +74,7 @@ export async function writeSnapshot(
   for (;;) {
     options.signal?.throwIfAborted();
     const { done, value } = await lines.next();
-    if (!done) text += value.text;
+    if (!done) text += value;
     if (done ? text !== '' : text.length >= CHUNK_LENGTH) await flush();
     if (!done) continue;
     const { uuid: source, seq, docs } = value;
