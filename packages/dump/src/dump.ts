@@ -10,6 +10,7 @@ import {
   DatabaseError,
   type ExistingDoc,
   notImplemented,
+  piecesOf,
   portableBytes,
   type Seq,
   STUB_AT_HAND,
@@ -290,28 +291,22 @@ async function* contentOf(
   const stub = (doc._attachments as Stubs)[name]!;
   const options = { rev: doc._rev, encoded: true, signal, [STUB_AT_HAND]: stub };
   const opened = await source.openAttachment(doc._id, name, options);
-  const reader = opened.stream.getReader();
-  try {
-    if (opened.digest !== stub.digest)
-      throw new DatabaseError({
-        status: 500,
-        name: 'content_md5_mismatch',
-        reason: `Attachment ${name} of ${doc._id} is not the one its document names`,
-        docId: doc._id,
-      });
-    for (;;) {
-      const { done, value } = await reader.read();
-      signal?.throwIfAborted();
-      if (done) break;
-      writer.contentLength += value.length;
-      for (let at = 0; at < value.length; at += DATA_BYTES)
-        writer.add({ data: portableBytes.toBase64([value.slice(at, at + DATA_BYTES)]) });
-      yield writer.flush();
-    }
-    yield writer.close();
-  } finally {
-    reader.cancel().catch(() => {});
+  if (opened.digest !== stub.digest) {
+    opened.stream.cancel().catch(() => {});
+    throw new DatabaseError({
+      status: 500,
+      name: 'content_md5_mismatch',
+      reason: `Attachment ${name} of ${doc._id} is not the one its document names`,
+      docId: doc._id,
+    });
   }
+  for await (const piece of piecesOf(opened.stream, signal) as AsyncIterable<Uint8Array>) {
+    writer.contentLength += piece.length;
+    for (let at = 0; at < piece.length; at += DATA_BYTES)
+      writer.add({ data: portableBytes.toBase64([piece.slice(at, at + DATA_BYTES)]) });
+    yield writer.flush();
+  }
+  yield writer.close();
 }
 
 async function* localParts(

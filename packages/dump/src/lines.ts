@@ -1,5 +1,5 @@
 /** Bytes as text: gunzipped if they are gzipped, in pieces as they come, or line by line. */
-import { badRequest, itemsOf, piecesOf } from '@settledb/core';
+import { badRequest, itemsOf, joined, piecesOf } from '@settledb/core';
 import { damaged, LINE_LIMIT } from './format';
 
 /** What a dump may be read from. */
@@ -10,10 +10,12 @@ const DECODED_BYTES = 1024 * 1024;
 
 /** The text of the input. @throws corrupt for gzip that is damaged or cut off; what the input fails with; the reason of `signal` */
 export async function* textOf(input: Input, signal: AbortSignal): AsyncGenerator<string> {
-  const { first, rest } = await begun(bytesOf(input, signal));
+  const bytes = bytesOf(input, signal);
+  const first = await beginningOf(bytes);
   const isGzip = first[0] === 0x1f && first[1] === 0x8b;
   const decoder = new TextDecoder('utf-8', { fatal: true });
-  const pieces = isGzip ? gunzipped(first, rest) : joined(first, rest);
+  const whole = after(first, bytes);
+  const pieces = isGzip ? gunzipped(whole) : whole;
   try {
     for await (const piece of pieces)
       for (let at = 0; at < piece.length; at += DECODED_BYTES)
@@ -21,7 +23,7 @@ export async function* textOf(input: Input, signal: AbortSignal): AsyncGenerator
     yield decodedBy(decoder);
   } finally {
     // Not waited for: the input may stand still.
-    rest.return(undefined).catch(() => {});
+    bytes.return(undefined).catch(() => {});
   }
 }
 
@@ -34,33 +36,29 @@ function decodedBy(decoder: TextDecoder, piece?: Uint8Array): string {
 }
 
 /** Reads as many bytes as tell what the input is. */
-async function begun(
-  bytes: AsyncGenerator<Uint8Array>,
-): Promise<{ first: Uint8Array; rest: AsyncGenerator<Uint8Array> }> {
-  let first = new Uint8Array();
+async function beginningOf(bytes: AsyncGenerator<Uint8Array>): Promise<Uint8Array> {
+  let first: Uint8Array = new Uint8Array();
   while (first.length < 2) {
     const { done, value } = await bytes.next();
     if (done) break;
-    const more = new Uint8Array(first.length + value.length);
-    more.set(first);
-    more.set(value, first.length);
-    first = more;
+    first = joined([first, value]);
   }
-  return { first, rest: bytes };
+  return first;
 }
 
-async function* joined(first: Uint8Array, rest: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  if (first.length > 0) yield first;
+/** What was read of it already, and then the rest. */
+export async function* after<T>(beginning: T, rest: AsyncIterable<T>): AsyncGenerator<T> {
+  yield beginning;
   yield* rest;
 }
 
-async function* gunzipped(first: Uint8Array, rest: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* gunzipped(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const { readable, writable } = new DecompressionStream('gzip');
   const writer = writable.getWriter();
   /** Of the source of the bytes. Its type tells nothing: platforms report bytes that are no gzip by errors of such types too. */
   let failure: { readonly error: unknown } | undefined;
   const feed = async (): Promise<void> => {
-    for await (const piece of joined(first, rest)) {
+    for await (const piece of bytes) {
       // Bytes that are not taken are no gzip, which the reader is told.
       const isTaken = await writer.write(piece as Uint8Array<ArrayBuffer>).then(
         () => true,
@@ -74,17 +72,11 @@ async function* gunzipped(first: Uint8Array, rest: AsyncIterable<Uint8Array>): A
     failure = { error };
     writer.abort(error).catch(() => {});
   });
-  const reader = readable.getReader();
   try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      yield value;
-    }
+    yield* piecesOf(readable, undefined) as AsyncIterable<Uint8Array>;
   } catch (error) {
     throw failure === undefined ? damaged('it is no whole gzip', error) : failure.error;
   } finally {
-    reader.cancel().catch(() => {});
     writer.abort().catch(() => {});
   }
 }

@@ -3,7 +3,7 @@ import { badRequest, type Seq } from '@settledb/core';
 import { checkProgress } from './check';
 import { loadJson, loadPouchDump } from './foreign';
 import { FORMAT, isObject, truncated } from './format';
-import { ahead, type Input, linesOf, textOf, whileReading } from './lines';
+import { after, ahead, type Input, linesOf, textOf, whileReading } from './lines';
 import { checkHeader, SectionLoader } from './sections';
 import { type Counts, type LoadOptions, type Target, Writer } from './writer';
 
@@ -85,11 +85,6 @@ async function firstLine(
     if (!done && end < 0 && begin.length < HEADER_LENGTH) continue;
     return { first: end < 0 ? begin : begin.slice(0, end), rest: after(begin, text) };
   }
-}
-
-async function* after(begin: string, text: AsyncGenerator<string>): AsyncGenerator<string> {
-  yield begin;
-  yield* text;
 }
 
 function headerOf(line: string): Record<string, unknown> | undefined {
