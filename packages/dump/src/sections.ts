@@ -37,7 +37,7 @@ export class SectionLoader {
   readonly #chain = new Chain();
   #header: Header | undefined;
   #docs = 0;
-  /** The error in the input: the database may take it for an error of the document that it reads. */
+  /** The error in content: the database may take it for an error of the document that it reads. */
   #fault: { readonly error: unknown } | undefined;
   /** The content being read was cut off, and its document is not to be written. */
   #isGone = false;
@@ -105,30 +105,17 @@ export class SectionLoader {
 
   /** A line, which is added to the section; or its sum, verified. */
   async #line(): Promise<Line> {
-    try {
-      while (this.#at === this.#lines.length) {
-        const { done, value } = await this.#batches.next();
-        if (done) throw truncated();
-        this.#lines = value;
-        this.#at = 0;
-      }
-    } catch (error) {
-      this.#fault ??= { error };
-      throw error;
+    while (this.#at === this.#lines.length) {
+      const { done, value } = await this.#batches.next();
+      if (done) throw truncated();
+      this.#lines = value;
+      this.#at = 0;
     }
     return this.#read();
   }
 
   #read(): Line {
-    try {
-      return this.#parsed(this.#lines[this.#at++]!); // In range: the callers make sure.
-    } catch (error) {
-      this.#fault ??= { error };
-      throw error;
-    }
-  }
-
-  #parsed(text: string): Line {
+    const text = this.#lines[this.#at++]!; // In range: the callers make sure.
     let line: unknown;
     try {
       line = JSON.parse(text);
