@@ -11,6 +11,7 @@ import {
 import { type AnyDoc, KEPT_PREFIX } from './format';
 import { Held } from './held';
 import { unlessMissing } from './missing';
+import { putLocal } from './put-local';
 
 /** The database that is loaded into: the verbs used. */
 export type Target = Pick<Database, 'id' | 'info' | 'bulkDocs' | 'revsDiff' | 'get' | 'put'>;
@@ -39,9 +40,6 @@ const NONE: ReadonlySet<string> = new Set();
 /** Answers of a database that has no `_local` documents with attachments. */
 const WITHOUT: ReadonlySet<number> = new Set([404, 405, 415, 501]);
 
-/** How often a `_local` document is written that others write at the same time: as often as replications try with theirs. */
-const LOCAL_TRIES = 20;
-
 type Stubs = { readonly [name: string]: { readonly digest?: unknown } | undefined };
 const stubsOf = (attachments: unknown): Stubs => (attachments ?? {}) as Stubs;
 
@@ -50,7 +48,6 @@ export const isCheckpoint = (doc: object): boolean => {
   const { session_id, history } = doc as { session_id?: unknown; history?: unknown };
   return typeof session_id === 'string' && Array.isArray(history);
 };
-const isConflict = (error: unknown): boolean => isDatabaseError(error) && error.status === 409;
 
 export class Writer {
   readonly #target: Target;
@@ -93,7 +90,9 @@ export class Writer {
 
   /** Writes revisions as they are; existing ones are left alone. */
   async revisions(docs: readonly AnyDoc[]): Promise<void> {
-    if (docs.length > 0) await this.#revisions(docs, await this.lacking(docs));
+    if (docs.length === 0) return;
+    await this.#write(await this.lacking(docs), false);
+    this.#note(docs.length);
   }
 
   /**
@@ -157,11 +156,6 @@ export class Writer {
     await this.#target.put({ _id: id, _rev: (there as ExistingDoc)._rev, _deleted: true } as Doc);
   }
 
-  async #revisions(docs: readonly AnyDoc[], wanted: readonly AnyDoc[]): Promise<void> {
-    await this.#write(wanted, false);
-    this.#note(docs.length);
-  }
-
   /** Writes documents of a file without revisions, as new ones. */
   async edits(docs: readonly object[]): Promise<void> {
     if (docs.length === 0) return;
@@ -194,18 +188,10 @@ export class Writer {
     }
   }
 
-  async #local({ _rev: _, ...doc }: AnyDoc): Promise<void> {
-    const { signal } = this.#options;
-    for (let tries = 1; ; tries++) {
-      const there: ExistingDoc | undefined = await this.#target.get(doc._id, { signal }).catch(unlessMissing);
-      if (there !== undefined && isCheckpoint(there)) return;
-      try {
-        await this.#target.put({ ...doc, ...(there && { _rev: there._rev }) } as Doc, { signal });
-        return;
-      } catch (error) {
-        if (!isConflict(error) || tries === LOCAL_TRIES) throw error; // It was written after it was read.
-      }
-    }
+  #local({ _id, _rev: _, ...content }: AnyDoc): Promise<void> {
+    const contentOf = (there: ExistingDoc | undefined): object | undefined =>
+      there !== undefined && isCheckpoint(there) ? undefined : content;
+    return putLocal(this.#target, _id, contentOf, this.#options);
   }
 
   async #write(docs: readonly object[], new_edits: boolean, isGone?: () => boolean): Promise<void> {

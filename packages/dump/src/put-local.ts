@@ -1,0 +1,27 @@
+/** Writes a `_local` document over the one that is there, which others may write at the same moment. */
+import { type CallOptions, type Database, type Doc, type ExistingDoc, isDatabaseError } from '@settledb/core';
+import { unlessMissing } from './missing';
+
+/** As often as replications try with theirs. */
+const TRIES = 20;
+
+/** @param contentOf what to write, from what is there; undefined: that stays */
+export async function putLocal(
+  db: Pick<Database, 'get' | 'put'>,
+  id: string,
+  contentOf: (there: ExistingDoc | undefined) => object | undefined,
+  { signal }: CallOptions,
+): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    const there: ExistingDoc | undefined = await db.get(id, { signal }).catch(unlessMissing);
+    const content = contentOf(there);
+    if (content === undefined) return;
+    try {
+      await db.put({ ...content, _id: id, ...(there && { _rev: there._rev }) } as Doc, { signal });
+      return;
+    } catch (error) {
+      const isConflict = isDatabaseError(error) && error.status === 409;
+      if (!isConflict || tries === TRIES) throw error;
+    }
+  }
+}
