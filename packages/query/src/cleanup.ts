@@ -8,25 +8,27 @@ import {
   type DatabaseTables,
   type DocRow,
   DROPPED,
+  type ExistingDoc,
   joinDoc,
   type Key,
+  type Loose,
   type Range,
   type Store,
   under,
   type ViewStateRow,
   type WriteOptions,
 } from '@settledb/core';
-import type { DefinitionsOf } from './index-reader';
+import { viewIds } from './definitions';
+import { definitionOf, indexesOf } from './mango/mango-index';
 import { Slices } from './slices';
 
 /** Rows removed in one commit: some 5 ms of work. */
 const SLICE_ROWS = 1_000;
 
-/** @param registered ids of indexes that the program defines. @param definitions every kind of index that documents define */
+/** @param registered ids of indexes that the program defines */
 export async function dropUnused(
   store: Store<DatabaseTables>,
   registered: ReadonlySet<string>,
-  definitions: readonly DefinitionsOf[],
   { signal }: CallOptions,
 ): Promise<void> {
   const options: WriteOptions = { signal, makesRoom: 'later' };
@@ -36,7 +38,7 @@ export async function dropUnused(
       { from: 'views', range: { gte: '' } },
     ],
     ([docs, views]) => {
-      const used = new Set([...registered, ...docs.flatMap((row) => definedIn(row, definitions))]);
+      const used = new Set([...registered, ...docs.flatMap(definedBy)]);
       const marked = views.filter(({ view }) => view.startsWith(DROPPED));
       const unused = views.filter(({ view }) => !view.startsWith(DROPPED) && !used.has(view));
       const marks = unused.map((view): ViewStateRow => ({ ...view, view: DROPPED + view.tag }));
@@ -53,11 +55,15 @@ export async function dropUnused(
   for (const mark of dropped) await removeRows(store, mark, options);
 }
 
-function definedIn(row: DocRow, definitions: readonly DefinitionsOf[]): string[] {
-  if (row.deleted) return [];
-  const doc = joinDoc(row.id, row.rev, false, (row.body as string | undefined) ?? '{}');
-  return definitions.flatMap((definitionsOf) => definitionsOf(doc).map(({ id }) => id));
+function definedBy({ id, rev, deleted, body }: DocRow): string[] {
+  return deleted ? [] : definedIn(joinDoc(id, rev, false, (body as string | undefined) ?? '{}'));
 }
+
+/** The ids of the indexes that a design document defines, whatever is in it. */
+export const definedIn = (ddoc: ExistingDoc<Record<string, Loose>>): string[] => [
+  ...viewIds(ddoc),
+  ...indexesOf(ddoc).map((index) => definitionOf(index).id),
+];
 
 /**
  * Each slice begins behind the one before: of what was removed, the store remembers much until its next checkpoint, and would walk past

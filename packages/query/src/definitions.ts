@@ -15,14 +15,7 @@ import {
   viewName,
 } from '@settledb/core';
 import { type Functions, textHash } from './functions';
-import {
-  type DefinedIndex,
-  type DefinitionsOf,
-  type IndexDefinition,
-  type IndexPolicy,
-  isPolicy,
-  policyOf,
-} from './index-reader';
+import { type IndexDefinition, type IndexPolicy, isPolicy, policyOf } from './index-reader';
 import type { Reducer } from './reducers';
 import { remember } from './remember';
 
@@ -182,15 +175,9 @@ export class Definitions {
   }
 }
 
-/** The indexes of the views of a design document. */
-export const viewDefinitions = (functions: Functions): DefinitionsOf => {
-  return (doc) =>
-    [...viewsOf(doc).values()].flatMap(({ map }): DefinedIndex[] => {
-      if (typeof map !== 'string') return [];
-      const id = storedId(map);
-      return [{ id, define: () => ({ id, map: functions.map(map) }) }];
-    });
-};
+/** The ids of the indexes of the views of a design document. */
+export const viewIds = (doc: ExistingDoc<Record<string, Loose>>): string[] =>
+  [...viewsOf(doc).values()].flatMap(({ map }) => (typeof map === 'string' ? [storedId(map)] : []));
 
 /** @throws bad_request */
 function checkView(name: string, given: RegisteredViews[string]): RegisteredView {

@@ -2,15 +2,7 @@
  * What queries need of an index, and what the maintainer of indexes offers: the line between Mango's planner and the
  * rows of views. Keys are the emitted JSON; their order is CouchDB's (`collate`).
  */
-import {
-  type CallOptions,
-  type ExistingDoc,
-  isGroup,
-  type Json,
-  type Loose,
-  type MapFunction,
-  type Seq,
-} from '@settledb/core';
+import { type CallOptions, isGroup, type Json, type MapFunction, type Seq } from '@settledb/core';
 
 /** What an index holds. Definitions of equal `id` are the same index. */
 export interface IndexDefinition {
@@ -43,18 +35,6 @@ export function policyOf(ddoc: object): IndexPolicy | undefined {
   if (isPolicy(update)) return update;
   return autoupdate === false ? 'lazy' : undefined;
 }
-
-/** An index found in a design document. `define` may be refused where functions kept as text are not evaluated. */
-export interface DefinedIndex {
-  readonly id: string;
-  define(): IndexDefinition;
-}
-
-/**
- * The indexes that a design document defines, of one kind: views, or Mango indexes. Each kind is passed in by the code that knows it,
- * so that `viewCleanup` keeps them. Must not throw, whatever is in the document.
- */
-export type DefinitionsOf = (ddoc: ExistingDoc<Record<string, Loose>>) => readonly DefinedIndex[];
 
 export interface IndexRow {
   readonly id: string;

@@ -5,6 +5,5 @@ export { LIVE_LIMIT, type Live, LiveQueries } from './live/live';
 export type { LiveObserver, LiveQuery, Unsubscribe } from './live/live-query';
 export { LocalQueries } from './local-queries';
 export { Mango } from './mango/mango';
-export { definitionOf, indexesOf, type MangoIndex } from './mango/mango-index';
 export type { IndexingProgress } from './updater';
 export { Views, type ViewsOptions } from './views';

@@ -14,7 +14,6 @@ import type { Indexes, IndexHost } from './indexes';
 import type { WatchCommits } from './live/hub';
 import { LiveQueries } from './live/live';
 import { Mango } from './mango/mango';
-import { mangoDefinitions } from './mango/mango-index';
 import { Views, type ViewsOptions } from './views';
 
 export class LocalQueries implements Required<Queries> {
@@ -23,7 +22,7 @@ export class LocalQueries implements Required<Queries> {
   readonly #store: IndexHost['store'];
 
   constructor(database: Database & IndexHost, indexes: Indexes, options: ViewsOptions = {}) {
-    this.#views = new Views(database, indexes, { ...options, definitions: [mangoDefinitions] });
+    this.#views = new Views(database, indexes, options);
     this.#mango = new Mango(database, indexes);
     this.#store = database.store;
   }

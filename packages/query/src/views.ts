@@ -23,12 +23,12 @@ import {
   type ViewStateRow,
   withDocs,
 } from '@settledb/core';
-import { dropUnused } from './cleanup';
-import { Definitions, type RegisteredViews, type View, viewDefinitions } from './definitions';
+import { definedIn, dropUnused } from './cleanup';
+import { Definitions, type RegisteredViews, type View } from './definitions';
 import { FirstKeys } from './first-keys';
 import { Functions, textHash } from './functions';
 import { type Group, Groups } from './groups';
-import type { DefinitionsOf, IndexDefinition } from './index-reader';
+import type { IndexDefinition } from './index-reader';
 import type { Indexes, IndexHost } from './indexes';
 import { withDocsNow } from './linked';
 import type { RowFilter } from './map';
@@ -44,8 +44,6 @@ export interface ViewsOptions {
   /** Makes functions of text. Without it, text is refused. */
   readonly evaluate?: Evaluate | undefined;
   readonly views?: RegisteredViews | undefined;
-  /** Other kinds of indexes that design documents define: `viewCleanup` keeps them. */
-  readonly definitions?: readonly DefinitionsOf[] | undefined;
 }
 
 /** Up to this many rows of a temporary view, it pays to skip rows that lie beyond them. */
@@ -58,14 +56,12 @@ export class Views implements Pick<Queries, 'query' | 'queries' | 'viewCleanup' 
   readonly #indexes: Indexes;
   readonly #functions: Functions;
   readonly #definitions: Definitions;
-  readonly #kinds: readonly DefinitionsOf[];
 
   constructor(database: Host, indexes: Indexes, options: ViewsOptions = {}) {
     this.#database = database;
     this.#indexes = indexes;
     this.#functions = new Functions(options.evaluate, (error) => indexes.report(error));
     this.#definitions = new Definitions(database.store, this.#functions, options.views);
-    this.#kinds = [viewDefinitions(this.#functions), ...(options.definitions ?? [])];
     for (const index of this.#definitions.registered()) indexes.register(index);
   }
 
@@ -132,14 +128,14 @@ export class Views implements Pick<Queries, 'query' | 'queries' | 'viewCleanup' 
   }
 
   async viewCleanup(options: CallOptions = {}): Promise<{ readonly ok: true }> {
-    await dropUnused(this.#indexes.store, this.#indexes.registered, this.#kinds, options);
+    await dropUnused(this.#indexes.store, this.#indexes.registered, options);
     return { ok: true };
   }
 
   async viewInfo(ddoc: string, options: CallOptions = {}): Promise<ViewInfo> {
     const name = designName(ddoc);
     const doc = await this.#definitions.design(name, options);
-    const ids = [...new Set(this.#kinds.flatMap((kind) => kind(doc).map(({ id }) => id)))];
+    const ids = [...new Set(definedIn(doc))];
     const [[info], states] = await this.#indexes.store.read(
       [INFO_QUERY, { from: 'views', keys: ids }],
       options,

@@ -2,7 +2,6 @@
 import {
   type Database,
   type Evaluate,
-  type ExistingDoc,
   type LocalDatabase,
   type Queries,
   refuseToEvaluate,
@@ -27,27 +26,6 @@ export function serverQueries(
 }
 
 async function open(database: LocalDatabase, evaluate: Evaluate): Promise<Queries> {
-  const { definitionOf, Indexes, indexesOf, Mango, Views } = await queryCode.load();
-  // So that cleaning up after views keeps Mango's indexes.
-  const definitions = [
-    (ddoc: ExistingDoc<object>) =>
-      indexesOf(ddoc).map((index) => {
-        const definition = definitionOf(index);
-        return { id: definition.id, define: () => definition };
-      }),
-  ];
-  const indexes = new Indexes(database);
-  const views = new Views(database, indexes, { evaluate, definitions });
-  const mango = new Mango(database, indexes);
-  return {
-    query: (view, options) => views.query(view, options),
-    queries: (view, queries, options) => views.queries(view, queries, options),
-    viewCleanup: (options) => views.viewCleanup(options),
-    viewInfo: (ddoc, options) => views.viewInfo(ddoc, options),
-    createIndex: (request, options) => mango.createIndex(request, options),
-    getIndexes: (options) => mango.getIndexes(options),
-    deleteIndex: (index, options) => mango.deleteIndex(index, options),
-    find: (request) => mango.find(request),
-    explain: (request) => mango.explain(request),
-  };
+  const { Indexes, LocalQueries } = await queryCode.load();
+  return new LocalQueries(database, new Indexes(database), { evaluate });
 }

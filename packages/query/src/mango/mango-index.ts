@@ -21,7 +21,7 @@ import {
   type Selector,
   toKey,
 } from '@settledb/core';
-import { type DefinitionsOf, type IndexDefinition, type IndexPolicy, policyOf } from '../index-reader';
+import { type IndexDefinition, type IndexPolicy, policyOf } from '../index-reader';
 import { isPlainName, isUnescaped, textField, UNTOLD } from '../text-fields';
 
 export type Direction = 'asc' | 'desc';
@@ -87,13 +87,6 @@ function makeDefinition({ ddoc, name, fields, partial, policy }: MangoIndex): In
     },
   };
 }
-
-/** The Mango indexes that a design document defines, so that `viewCleanup` keeps them. */
-export const mangoDefinitions: DefinitionsOf = (ddoc) =>
-  indexesOf(ddoc).map((index) => {
-    const definition = definitionOf(index);
-    return { id: definition.id, define: () => definition };
-  });
 
 /** The keys of all rows that a document has. */
 export function keysOf(paths: readonly (readonly string[])[], doc: object): Json[] {
