@@ -10,6 +10,14 @@ import type { Reducer } from './reducers';
 /** Most rows of a stretch: as many as a page of the store has. */
 const STRETCH_ROWS = 256;
 
+/** The groups of rows that are all there is, however many are wanted. */
+export function groupsOf(rows: readonly IndexEntry[], how: Grouping): readonly Group[] {
+  const groups = new Groups(how);
+  for (const row of rows) groups.row(row);
+  groups.finish();
+  return groups.groups;
+}
+
 /** A position in an index. */
 export type Place = Pick<IndexEntry, 'key' | 'id' | 'n'>;
 

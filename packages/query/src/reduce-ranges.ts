@@ -1,9 +1,9 @@
 /**
- * Reduced answers from several ranges of an index, one for each key. Each range is read by itself; if the index
- * changes between two of them, all are read anew, and in the end in one go.
+ * Reduced answers from one range of an index, or from several, one for each key. Each range is read by itself; if the index
+ * changes meanwhile, all are read anew, and in the end in one go.
  */
 import type { IndexEntry } from '@settledb/core';
-import { type Group, Groups } from './groups';
+import { type Group, groupsOf } from './groups';
 import type { IndexDefinition, IndexRange } from './index-reader';
 import type { Indexes } from './indexes';
 import { type Reduced, type ReduceOptions, reduceRange, rowsToReduce } from './reduce';
@@ -18,15 +18,15 @@ export async function reduceRanges(
   ranges: readonly IndexRange[],
   options: ReduceOptions,
 ): Promise<Reduced> {
-  const [only, ...more] = ranges;
-  if (only !== undefined && more.length === 0) return reduceRange(indexes, index, only, options);
-  // Without any range only the state is read, which says how far the index is.
-  if (only === undefined) return inOneGo(indexes, index, ranges, options);
-  for (let tries = 0; tries < TRIES_MAX; tries++) {
-    const reduced = await oneByOne(indexes, index, ranges, options);
+  for (let tries = 0; ; tries++) {
+    // If the index changed, it may be half built, or gone: it is brought up to date once more.
+    const update = tries === 0 || options.update === true ? options.update : false;
+    const how = { ...options, update };
+    // Without any range only the state is read, which says how far the index is.
+    if (ranges.length === 0 || tries === TRIES_MAX) return inOneGo(indexes, index, ranges, how);
+    const reduced = await oneByOne(indexes, index, ranges, how);
     if (reduced !== undefined) return reduced;
   }
-  return inOneGo(indexes, index, ranges, options);
 }
 
 /** @returns undefined if the index changed meanwhile */
@@ -41,10 +41,12 @@ async function oneByOne(
   for (const [i, range] of ranges.entries()) {
     const wanted = options.wanted - groups.length;
     const update = i === 0 ? options.update : false;
-    const { groups: some, state } = await reduceRange(indexes, index, range, { ...options, wanted, update });
+    const reduced = await reduceRange(indexes, index, range, { ...options, wanted, update });
+    if (reduced === undefined) return undefined;
+    const { state } = reduced;
     if (i === 0) first = state;
     else if (state?.tag !== first?.tag || state?.version !== first?.version) return undefined;
-    groups.push(...some);
+    groups.push(...reduced.groups);
     if (groups.length >= options.wanted) break;
   }
   return { groups, state: first };
@@ -62,13 +64,7 @@ async function inOneGo(
   const groups: Group[] = [];
   for (const rows of found as readonly IndexEntry[][]) {
     if (groups.length >= options.wanted) break;
-    const some = new Groups({ ...options, wanted: options.wanted - groups.length });
-    for (const row of rows) {
-      some.row(row);
-      if (some.full) break;
-    }
-    some.finish();
-    groups.push(...some.groups);
+    groups.push(...groupsOf(rows, { ...options, wanted: options.wanted - groups.length }));
   }
-  return { groups: groups.slice(0, options.wanted), state };
+  return { groups, state };
 }

@@ -3,7 +3,7 @@
  * worked out are stored, so that the next answer reads one row for every 256.
  *
  * All reads of an answer must come from one state of the index. There are several, with pauses between, so that 100,000 rows do
- * not block the thread; if the index changes meanwhile, the answer begins anew, and in the end reads all rows at once.
+ * not block the thread.
  */
 import {
   type DatabaseTables,
@@ -15,7 +15,7 @@ import {
   sortKey,
   type ViewStateRow,
 } from '@settledb/core';
-import { type Group, type Grouping, Groups, type Place } from './groups';
+import { type Group, type Grouping, Groups, groupsOf, type Place } from './groups';
 import type { IndexDefinition, IndexRange, IndexReadOptions } from './index-reader';
 import type { Indexes, ReadStates } from './indexes';
 import { storeRange } from './ranges';
@@ -27,9 +27,6 @@ import { statesOf, storeStretches } from './stretches';
 const FEW_ROWS = 300;
 /** Rows read at a time: some ms. */
 const READ_ROWS = 2_048;
-/** Attempts to answer in slices. */
-const TRIES_MAX = 3;
-
 export interface ReduceOptions extends Grouping {
   readonly update?: IndexReadOptions['update'];
   readonly signal?: AbortSignal | undefined;
@@ -42,51 +39,36 @@ export interface Reduced {
   readonly state: ViewStateRow | undefined;
 }
 
-/** The groups of a range, from one state of the index. */
+/** The groups of a range, from one state of the index; `undefined` if it changed meanwhile. */
 export async function reduceRange(
   indexes: Indexes,
   index: IndexDefinition,
   range: IndexRange,
   options: ReduceOptions,
-): Promise<Reduced> {
+): Promise<Reduced | undefined> {
   const { descending: reverse, reducer, update, signal, companions } = options;
+  const how = { update, signal };
   if (isCount(options)) {
-    const how = { update, signal };
     const read = await indexes.readAt(index, (tag) => countQueries(tag, range), how, companions);
     return { groups: countGroups(read, range), state: read.state };
   }
-  const rows = (tag: string, limit?: number) => rowsToReduce(tag, range, options, limit);
   const runs = (tag: string): Query<DatabaseTables> => ({
     from: 'reductions',
     range: storeRange(tag, range),
     reverse,
     texts: true,
   });
-  for (let tries = 0; ; tries++) {
-    const last = tries === TRIES_MAX;
-    const { state, found } = await indexes.readAt(
-      index,
-      (tag) => (last ? [rows(tag)] : [rows(tag, FEW_ROWS + 1), runs(tag)]),
-      // If the index changed, it may be half built, or gone: it is brought up to date once more.
-      { update: tries === 0 || update === true ? update : false, signal },
-      companions,
-    );
-    const groups = new Groups(options);
-    const answer = (): Reduced => ({ groups: groups.groups, state });
-    const [some = [], stored = []] = found as readonly [IndexEntry[]?, ReductionRow[]?];
-    if (state === undefined) return answer();
-    if (last || some.length <= FEW_ROWS) {
-      for (const row of some) groups.row(row);
-      groups.finish();
-      return answer();
-    }
-    const walk = new Walk(indexes.store, state, range, options, groups, textsOf(reducer));
-    if (!(await walk.walk(stored))) continue;
-    groups.finish();
-    // The answer is complete, whether or not the states can be stored.
-    await storeStretches(indexes.store, state, reducer.id, groups.stretches).catch(() => undefined);
-    return answer();
-  }
+  const queries = (tag: string) => [rowsToReduce(tag, range, options, FEW_ROWS + 1), runs(tag)];
+  const { state, found } = await indexes.readAt(index, queries, how, companions);
+  const [some = [], stored = []] = found as readonly [IndexEntry[]?, ReductionRow[]?];
+  if (state === undefined || some.length <= FEW_ROWS) return { groups: groupsOf(some, options), state };
+  const groups = new Groups(options);
+  const walk = new Walk(indexes.store, state, range, options, groups, textsOf(reducer));
+  if (!(await walk.walk(stored))) return undefined;
+  groups.finish();
+  // The answer is complete, whether or not the states can be stored.
+  await storeStretches(indexes.store, state, reducer.id, groups.stretches).catch(() => undefined);
+  return { groups: groups.groups, state };
 }
 
 const textsOf = ({ keysOnly }: Reducer): false | readonly ['long'] => (keysOnly ? false : ['long']);

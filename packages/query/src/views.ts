@@ -11,7 +11,6 @@ import {
   INFO_QUERY,
   type IndexEntry,
   isQuotaExceeded,
-  type Loose,
   type MapFunction,
   type Queries,
   type RangeQuery,
@@ -27,7 +26,7 @@ import { definedIn, dropUnused } from './cleanup';
 import { Definitions, type RegisteredViews, type View } from './definitions';
 import { FirstKeys } from './first-keys';
 import { Functions, textHash } from './functions';
-import { type Group, Groups } from './groups';
+import { type Group, groupsOf } from './groups';
 import type { IndexDefinition } from './index-reader';
 import type { Indexes, IndexHost } from './indexes';
 import { withDocsNow } from './linked';
@@ -282,7 +281,9 @@ export class Views implements Pick<Queries, 'query' | 'queries' | 'viewCleanup' 
         plan,
         options,
       );
-    const groups = ranges.flatMap((range) => groupsOf(range, reducer, plan));
+    const { level, descending } = plan;
+    const how = { reducer, level, descending, wanted: Number.POSITIVE_INFINITY };
+    const groups = ranges.flatMap((range) => groupsOf(range, how));
     return reduced(groups, all.seq, plan, options);
   }
 
@@ -334,15 +335,4 @@ function page<T>(rows: readonly T[], { skip, limit }: QueryPlan): readonly T[] {
   return skip === 0 && limit === undefined
     ? rows
     : rows.slice(skip, limit === undefined ? undefined : skip + limit);
-}
-
-function groupsOf(
-  rows: readonly IndexEntry[],
-  reducer: Reducer,
-  { level, descending }: QueryPlan,
-): readonly { readonly key: Loose; readonly value: Loose }[] {
-  const groups = new Groups({ reducer, level, descending, wanted: Number.POSITIVE_INFINITY });
-  for (const row of rows) groups.row(row);
-  groups.finish();
-  return groups.groups;
 }
