@@ -1,12 +1,11 @@
 /** What a find holds in memory has bounds; beyond them it says so, or takes another way to the same answer. */
-import type { ExistingDoc, Json } from '@settledb/core';
 import { describe, expect, it, vi } from 'vitest';
 import type { IndexReader } from '../../packages/query/src/index-reader';
 import type { Source } from '../../packages/query/src/mango/batches';
 import { conjunctionOf, pathKey } from '../../packages/query/src/mango/constraint';
 import { documentsOf } from '../../packages/query/src/mango/documents';
 import { formulaOf } from '../../packages/query/src/mango/formula';
-import { SORT_BUDGET, TopOf } from '../../packages/query/src/mango/in-memory';
+import { SORT_BUDGET, type Sorted, TopOf } from '../../packages/query/src/mango/in-memory';
 import { keysOf } from '../../packages/query/src/mango/mango-index';
 import { normalizeSelector } from '../../packages/query/src/mango/normalize';
 import { projectedPaths } from '../../packages/query/src/mango/project';
@@ -15,10 +14,7 @@ import { naiveMango, realMango } from './support';
 
 describe('sorting in memory', () => {
   const sort = [{ name: 'n', path: ['n'], descending: false }] as never;
-  const item = (n: number): { values: Json[]; doc: ExistingDoc<object> } => ({
-    values: [n],
-    doc: { _id: `d${n}`, _rev: '1-a' },
-  });
+  const item = (n: number): Sorted => ({ values: [n], id: `d${n}`, doc: { _id: `d${n}`, _rev: '1-a' } });
 
   it('keeps as many as are asked for, of however many', () => {
     const top = new TopOf(sort, 3);

@@ -6,8 +6,9 @@
 import type { ExistingDoc, FindRequest, FindResult } from '@settledb/core';
 import type { Source } from '../mango/batches';
 import { acceptorOf, findPage, readsConflicts } from '../mango/find';
+import type { Standing } from '../mango/in-memory';
 import type { IndexCatalog } from '../mango/indexes';
-import { type AnswerOrder, answerOrder, type Standing } from '../mango/order';
+import { type AnswerOrder, answerOrder } from '../mango/order';
 import { checkRequest, type Find } from '../mango/request';
 import { warningOf } from '../mango/warning';
 import type { Changed } from './hub';

@@ -128,7 +128,7 @@ async function orderedPage(source: Source, asked: Find, plan: Plan, tally: Tally
 async function sortedPage(source: Source, asked: Find, plan: Plan, tally: Tally): Promise<FoundDocs> {
   const { sort, skip, limit, bookmark } = asked;
   const order = orderBy(sort);
-  const after = bookmark && { values: bookmark.key as readonly Json[], doc: { _id: bookmark.id, _rev: '' } };
+  const after = bookmark && { values: bookmark.key as readonly Json[], id: bookmark.id };
   const accepted = acceptorOf(asked, plan);
   const top = new TopOf(sort, skip + limit);
   const options = { wanted: Number.POSITIVE_INFINITY, ...readOptions(asked, plan) };
@@ -147,7 +147,7 @@ async function sortedPage(source: Source, asked: Find, plan: Plan, tally: Tally)
   const last = items.at(-1);
   return {
     docs: items.slice(skip).map(({ doc }) => doc),
-    last: last && { key: last.values, id: last.doc._id },
+    last: last && { key: last.values, id: last.id },
   };
 }
 

@@ -11,21 +11,34 @@ import type { SortPath } from './fields';
  */
 export const SORT_BUDGET = 50_000;
 
-export interface Sorted {
+/** The position of a document. */
+export interface Standing {
   readonly values: readonly Json[];
+  readonly id: string;
+}
+
+export interface Sorted extends Standing {
   readonly doc: ExistingDoc<object>;
 }
 
 /** Ties are ordered by id, descending if the whole sort is. */
-export function orderBy(sort: readonly SortPath[]): (one: Sorted, other: Sorted) => number {
-  const backwards = sort.length > 0 && sort.every(({ descending }) => descending);
+export function orderBy(sort: readonly SortPath[]): (one: Standing, other: Standing) => number {
+  const directions = sort.map(({ descending }) => descending);
+  return orderOf(directions, directions.length > 0 && !directions.includes(false));
+}
+
+/** By values, each in its direction, and then by id. */
+export function orderOf(
+  descending: readonly boolean[],
+  idDescending: boolean,
+): (one: Standing, other: Standing) => number {
   return (one, other) => {
-    for (let at = 0; at < sort.length; at++) {
-      const order = compareJson(one.values[at], other.values[at]!); // as many values as sort fields
-      if (order !== 0) return sort[at]!.descending ? -order : order;
+    for (let at = 0; at < descending.length; at++) {
+      const order = compareJson(one.values[at], other.values[at]!); // one value for each direction
+      if (order !== 0) return descending[at] ? -order : order;
     }
-    if (one.doc._id === other.doc._id) return 0;
-    return one.doc._id < other.doc._id === backwards ? 1 : -1;
+    if (one.id === other.id) return 0;
+    return one.id < other.id === idDescending ? 1 : -1;
   };
 }
 
@@ -37,7 +50,7 @@ export function sortable(doc: ExistingDoc<object>, sort: readonly SortPath[]): S
     if (value === undefined) return undefined;
     values.push(value as Json);
   }
-  return { values, doc };
+  return { values, id: doc._id, doc };
 }
 
 export class TopOf {
