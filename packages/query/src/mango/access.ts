@@ -6,7 +6,7 @@ import { fieldPath } from '@settledb/core';
 import type { IndexRange } from '../index-reader';
 import { type Conjunction, fixedValue, narrowness, pathKey } from './constraint';
 import { cover, type Interval, type Intervals, intersect, pointOf } from './interval';
-import { BEYOND, MANY_ELEMENTS, type MangoIndex, PRESENT } from './mango-index';
+import { BEYOND, MANY_ELEMENTS, type MangoIndex, PRESENT, rowKey } from './mango-index';
 
 /**
  * Ranges read for one query. If there are more single values, they are read as one range from the least to the greatest: a
@@ -94,17 +94,14 @@ function rangesOf(index: MangoIndex, values: readonly Intervals[]): Ranges {
 
 /** Rows that begin with `values`. @param length fields of the index */
 export function exactRange(values: readonly Json[], length: number): IndexRange {
-  const key = keyStart(values);
-  if (values.length === length) {
-    key.pop();
-    return { from: { key, inclusive: true }, to: { key, inclusive: true } };
-  }
-  return { from: { key, inclusive: true }, to: { key: beyond(key), inclusive: false } };
+  const key = rowKey(values, length);
+  const to = values.length === length ? { key, inclusive: true } : { key: beyond(key), inclusive: false };
+  return { from: { key, inclusive: true }, to };
 }
 
 /** Rows that begin with `prefix` and go on with a value of `interval`. */
 export function rangeWithin(prefix: readonly Json[], { from, to }: Interval, length: number): IndexRange {
-  const start = keyStart(prefix);
+  const start = rowKey(prefix, length);
   const isLast = prefix.length === length - 1;
   const after = (key: Json): Json[] => (isLast ? [...start, key] : [...start, key, BEYOND]);
   const low: IndexRange['from'] =
@@ -124,12 +121,6 @@ export function rangeWithin(prefix: readonly Json[], { from, to }: Interval, len
 
 /** Objects sort after lists, and this before all other objects: plain rows end here, and rows of elements begin. */
 const END_OF_LISTS: Json = {};
-
-function keyStart(values: readonly Json[]): Json[] {
-  const key: Json[] = [];
-  for (const value of values) key.push(value, PRESENT);
-  return key;
-}
 
 /** The key of rows that have these values of all fields. @param places by field of the index: which of `values` it has */
 export function keyOf(places: readonly number[], values: readonly Json[]): Json[] {

@@ -135,8 +135,8 @@ function elementKeys(values: readonly Json[], at: number, length: number, most: 
   }));
 }
 
-/** Values with marks between them, and a mark at the end if the next field is absent. */
-function rowKey(values: readonly Json[], length: number): Json[] {
+/** Values with marks between them, and a mark at the end if they are not those of all `length` fields. */
+export function rowKey(values: readonly Json[], length: number): Json[] {
   const key: Json[] = [];
   for (const value of values) key.push(value, PRESENT);
   if (values.length === length) key.pop();
