@@ -52,30 +52,3 @@ export function compareRows(a: Omit<IndexPlace, 'tag'>, b: Omit<IndexPlace, 'tag
   if (a.id !== b.id) return a.id < b.id ? -1 : 1;
   return a.n - b.n;
 }
-
-/** The first `count` of the rows, in order. If that is few of many, they are found without sorting all. */
-export function firstRows<Row>(
-  rows: readonly Row[],
-  compare: (a: Row, b: Row) => number,
-  count: number,
-): Row[] {
-  if (count * FEW > rows.length) return [...rows].sort(compare).slice(0, count);
-  const first: Row[] = [];
-  for (const row of rows) {
-    const last = first[count - 1];
-    if (count === 0 || (last !== undefined && compare(row, last) > 0)) continue;
-    let low = 0;
-    let high = first.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (compare(first[middle] as Row, row) < 0) low = middle + 1;
-      else high = middle;
-    }
-    first.splice(low, 0, row);
-    if (first.length > count) first.pop();
-  }
-  return first;
-}
-
-/** Keeping the first 100 of a thousand or more in place costs less than sorting. */
-const FEW = 10;

@@ -32,7 +32,7 @@ import type { Indexes, IndexHost } from './indexes';
 import { withDocsNow } from './linked';
 import type { RowFilter } from './map';
 import { checkReduced, planQuery, type QueryPlan } from './options';
-import { compareRows, firstRows, rangeTest, storeRange } from './ranges';
+import { compareRows, rangeTest, storeRange } from './ranges';
 import { countGroups, countQueries, isCount } from './reduce';
 import { reduceRanges } from './reduce-ranges';
 import type { Reducer } from './reducers';
@@ -272,7 +272,7 @@ export class Views implements Pick<Queries, 'query' | 'queries' | 'viewCleanup' 
     let all = await map(isFew ? new FirstKeys(count, plan.descending).filter(isWanted) : { row: isWanted });
     // If a row was withdrawn, others that were skipped because of it may count.
     if (isFew && !all.isPlain) all = await map({ row: isWanted });
-    const rows = firstRows(all.rows, plan.descending ? (x, y) => compareRows(y, x) : compareRows, count);
+    const rows = [...all.rows].sort(plan.descending ? (x, y) => compareRows(y, x) : compareRows);
     const ranges = plan.byKeys ? tests.map((test) => rows.filter(test)) : [rows];
     if (reducer === undefined)
       return answer(
