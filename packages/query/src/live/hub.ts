@@ -59,17 +59,17 @@ export class ChangeHub {
   /** Collected within one turn. */
   #ids = new Set<string>();
   #passing = false;
-  readonly #isPassing: IsPassing | undefined;
+  readonly isPassing: IsPassing;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   /**
    * @param watch if purges can be noticed: for a local database
-   * @param isPassing which failures of the feed will pass. Default: none
+   * @param isPassing which failures, of the feed or of a query, will pass
    */
-  constructor(source: HubSource, watch?: WatchCommits | undefined, isPassing?: IsPassing | undefined) {
+  constructor(source: HubSource, watch: WatchCommits | undefined, isPassing: IsPassing) {
     this.#source = source;
     this.#watch = watch;
-    this.#isPassing = isPassing;
+    this.isPassing = isPassing;
   }
 
   /** @returns a function to leave */
@@ -134,7 +134,7 @@ export class ChangeHub {
   }
 
   #fail(error: unknown): void {
-    if (this.#isPassing?.(error) !== true) {
+    if (!this.isPassing(error)) {
       this.#end(endingOf(error));
       return;
     }

@@ -45,16 +45,14 @@ export class LiveQueries<Content extends object = object> implements Live<Conten
   /** Live finds use this; absent if finds are answered elsewhere, as for a remote database. */
   readonly #mango: Mango | undefined;
   readonly #hub: ChangeHub;
-  readonly #isPassing: IsPassing | undefined;
 
-  /** @param isPassing see {@link Evaluator.isPassing} */
+  /** @param isPassing whether a failure will pass: the last results then stay, and queries are repeated. Default: none does */
   constructor(
     host: LiveHost,
     mango?: Mango | undefined,
     watch?: WatchCommits | undefined,
-    isPassing?: IsPassing | undefined,
+    isPassing: IsPassing = () => false,
   ) {
-    this.#isPassing = isPassing;
     this.#host = host;
     this.#mango = mango;
     this.#hub = new ChangeHub(host, watch, isPassing);
@@ -120,7 +118,6 @@ export class LiveQueries<Content extends object = object> implements Live<Conten
         const next = await ask();
         return last === undefined ? next : keep(next, last);
       },
-      isPassing: this.#isPassing,
     });
   }
 }

@@ -1,13 +1,5 @@
 /** The work of a live query while somebody listens. */
-import {
-  type Changed,
-  type ChangeHub,
-  type Ending,
-  endingOf,
-  type IsPassing,
-  MAX_IDS,
-  RETRY_MS,
-} from './hub';
+import { type Changed, type ChangeHub, type Ending, endingOf, MAX_IDS, RETRY_MS } from './hub';
 
 /** Makes the results of one query. */
 export interface Evaluator<Result> {
@@ -17,8 +9,6 @@ export interface Evaluator<Result> {
    * @returns `last` itself when nothing changed
    */
   evaluate(changed: Changed | undefined, last: Result | undefined): Promise<Result>;
-  /** Whether a failure will pass: the last result then stays, and the query is repeated after a while. Default: none does. */
-  readonly isPassing?: IsPassing | undefined;
 }
 
 /**
@@ -35,6 +25,7 @@ interface RunEvents<Result> {
 /** From the first listener to the last: hears changes, evaluates, reports. */
 export class Run<Result> {
   current: Result | undefined;
+  readonly #hub: ChangeHub;
   readonly #evaluator: Evaluator<Result>;
   readonly #events: RunEvents<Result>;
   readonly #leaveHub: () => void;
@@ -52,6 +43,7 @@ export class Run<Result> {
     last: Result | undefined,
     events: RunEvents<Result>,
   ) {
+    this.#hub = hub;
     this.#evaluator = evaluator;
     this.#events = events;
     this.#last = last;
@@ -102,7 +94,7 @@ export class Run<Result> {
       this.current = result;
       if (isNew) this.#events.next(result);
     } catch (error) {
-      isPassing = this.current !== undefined && this.#evaluator.isPassing?.(error) === true;
+      isPassing = this.current !== undefined && this.#hub.isPassing(error);
       if (isPassing) this.#changed = 'all';
       else this.#end(endingOf(error));
     }
