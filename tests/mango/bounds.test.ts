@@ -134,7 +134,6 @@ it('a union of more ids than may be collected reads all documents instead', asyn
       const from = 5_000 * reads++;
       return ranges.map(() => ({
         rows: rows.map((row, n) => ({ ...row, id: `d${from + n}` })),
-        total_rows: 10_000_000,
         update_seq: 1,
       }));
     },

@@ -16,11 +16,10 @@ export function naiveIndexReader(database: Pick<Database, 'allDocs'>): IndexRead
       }
       rows.sort((one, other) => compareKeys(one.key, other.key) || (one.id < other.id ? -1 : 1));
       if (options.descending) rows.reverse();
-      const { skip = 0, limit = Number.POSITIVE_INFINITY } = options;
+      const { limit = Number.POSITIVE_INFINITY } = options;
       return ranges.map(
         (range): IndexAnswer => ({
-          rows: rows.filter((row) => isWithin(range, row)).slice(skip, skip + limit),
-          total_rows: rows.length,
+          rows: rows.filter((row) => isWithin(range, row)).slice(0, limit),
           update_seq: answer.update_seq!,
         }),
       );

@@ -57,7 +57,6 @@ export interface IndexRange {
 
 export interface IndexReadOptions extends CallOptions {
   readonly descending?: boolean;
-  readonly skip?: number;
   readonly limit?: number;
   /** `true` (default): brought up to date first. `false`: as it stands. `'lazy'`: as it stands, then brought up to date. */
   readonly update?: boolean | 'lazy';
@@ -65,8 +64,6 @@ export interface IndexReadOptions extends CallOptions {
 
 export interface IndexAnswer {
   readonly rows: readonly IndexRow[];
-  /** Rows in the whole index. */
-  readonly total_rows: number;
   /** The seq up to which the index had every change. */
   readonly update_seq: Seq;
 }

@@ -39,7 +39,7 @@ export interface IndexHost {
 type Looked = readonly [[InfoRow], [ViewStateRow?], ...unknown[][]];
 
 /** The counters, and the state of an index. */
-interface Look {
+export interface Look {
   readonly info: InfoRow;
   /** Undefined for an index that was never built. */
   readonly state: ViewStateRow | undefined;
@@ -119,20 +119,18 @@ export class Indexes extends Emitter implements IndexReader {
     ranges: readonly IndexRange[],
     options: IndexReadOptions = {},
   ): Promise<IndexAnswer[]> {
-    const { descending: reverse = false, skip = 0, limit } = options;
+    const { descending: reverse = false, limit } = options;
     const queries = (tag: string) =>
       ranges.map((range) => ({
         from: 'index' as const,
         range: storeRange(tag, range),
         reverse,
-        ...(skip > 0 ? { skip } : {}),
         ...(limit === undefined ? {} : { limit }),
         texts: true,
       }));
     const { state, found } = await this.readAt(index, queries, options);
     return ranges.map((_, i) => ({
       rows: ((found[i] ?? []) as readonly IndexEntry[]).map(rowOf) as readonly IndexRow[],
-      total_rows: state?.rows ?? 0,
       update_seq: state?.seq ?? 0,
     }));
   }

@@ -3,15 +3,8 @@
  * open. All of it happens in one turn of the event loop, or in several between which nothing was written, so index and documents are
  * of one state. All other finds take the usual way.
  */
-import {
-  type DatabaseTables,
-  type FindRequest,
-  type FindResult,
-  type InfoRow,
-  isQuotaExceeded,
-  type Store,
-} from '@settledb/core';
-import type { IndexDefinition } from '../index-reader';
+import { type FindRequest, type FindResult, type InfoRow, isQuotaExceeded } from '@settledb/core';
+import type { Indexes, Look } from '../indexes';
 import { isRowKey, NO_BOOKMARK, readBookmark, writeBookmark } from './bookmark';
 import { choosePlan } from './choose';
 import { behind } from './indexed';
@@ -23,20 +16,8 @@ import { checkRequest, DEFAULT_LIMIT } from './request';
 import { type Prepared, prepare, rangeFor, type Shape, shapeOf } from './shape';
 import { proportionWarning } from './warning';
 
-/** The current state of the database and an index. */
-export interface Look {
-  readonly info: InfoRow;
-  /** Names the rows of the index; `undefined` if it does not have all changes yet. */
-  readonly tag: string | undefined;
-}
-
 /** The indexes of a database in this realm. */
-export interface LocalIndexes {
-  readonly store: Store<DatabaseTables>;
-  /** See `Indexes.lookNow`. */
-  lookNow(index: IndexDefinition): Look | undefined;
-  update(index: IndexDefinition, options?: { readonly signal?: AbortSignal | undefined }): Promise<void>;
-}
+export type LocalIndexes = Pick<Indexes, 'store' | 'lookNow' | 'update'>;
 
 /** Shapes remembered, a few hundred bytes each. Programs have some dozens; those that make up fields must not fill memory. */
 const SHAPES_MAX = 200;

@@ -2,7 +2,7 @@
 import { DatabaseError } from '@settledb/core';
 import { type Bookmark, invalidBookmark, isRowKey } from './bookmark';
 import { definitionOf, type MangoIndex } from './mango-index';
-import { makePlan, makePlanWith, type Plan, type Question } from './planner';
+import { makePlan, makePlanWith, type Plan } from './planner';
 import type { Find, UseIndex } from './request';
 
 /**
@@ -40,24 +40,18 @@ export const openIndexes = (indexes: readonly MangoIndex[]): MangoIndex[] =>
 
 function preferredPlan(asked: Find, indexes: readonly MangoIndex[]): Plan {
   const { useIndex } = asked;
-  if (useIndex === undefined) return makePlan(questionOf(asked, openIndexes(indexes)));
-  if (useIndex.ddoc === null) return makePlan(questionOf(asked, []));
+  if (useIndex === undefined) return makePlan(asked, openIndexes(indexes));
+  if (useIndex.ddoc === null) return makePlan(asked, []);
   const named = indexes.filter((index) => isNamed(index, useIndex));
   if (named.length === 0)
     throw indexError('unknown_error', 'Could not find that index or could not use that index for the query');
-  const plan = makePlanWith(questionOf(asked, named));
+  const plan = makePlanWith(asked, named);
   if (plan !== undefined) return plan;
   throw indexError(
     'no_usable_index',
     'There is no index available for this selector: the index that was named may lack documents that match',
   );
 }
-
-const questionOf = (asked: Find, indexes: readonly MangoIndex[]): Question => ({
-  selector: asked.exact,
-  sort: asked.sort,
-  indexes,
-});
 
 const isNamed = (index: MangoIndex, { ddoc, name }: UseIndex): boolean =>
   name === undefined
@@ -80,7 +74,7 @@ function planOfOrder(
     if (way.kind !== 'index') return { ...way, sorts: true, descending: false };
     return { kind: 'gather', accesses: [way.access], ids: [], sorts: true, descending: false };
   }
-  if (order.startsWith('ids')) return makePlan(questionOf(asked, []));
+  if (order.startsWith('ids')) return makePlan(asked, []);
   const index = indexes.find((each) => order.startsWith(definitionOf(each).id));
-  return index && makePlanWith(questionOf(asked, [index]));
+  return index && makePlanWith(asked, [index]);
 }

@@ -9,22 +9,16 @@
  * one that saves a sort, the one with fewer fields, and the first by name. Every document found is tested with the whole
  * selector, so a plan can be slow but not wrong.
  */
-import type { Selector } from '@settledb/core';
 import { type Access, accessOf, isFixed, isSelective, MAX_RANGES, pathsOf } from './access';
 import { type Conjunction, conjunctionOf, joinedWith, narrowness, pathKey } from './constraint';
 import type { SortPath } from './fields';
 import { formulaOf } from './formula';
 import { ALL, type Interval, type Intervals, intersect, pointOf } from './interval';
 import type { MangoIndex } from './mango-index';
+import type { Find } from './request';
 import { STRINGS } from './spans';
 
-export interface Question {
-  /** Normalized, with the rule of `_id`. */
-  readonly selector: Selector;
-  readonly sort: readonly SortPath[];
-  /** The indexes that may be used. */
-  readonly indexes: readonly MangoIndex[];
-}
+type Question = Pick<Find, 'exact' | 'sort'>;
 
 /** The order in which the documents of a plan come. */
 interface Order {
@@ -55,10 +49,10 @@ const ID = ['_id'];
 /** Whether no document is left out. */
 export const isFullScan = (plan: Plan): boolean => plan.kind === 'scan' && narrowness(plan.ids) === 0;
 
-/** The best plan if no index is named. */
-export function makePlan(question: Question): Plan {
-  const conjunction = conjunctionFor(question);
-  const { sort, indexes } = question;
+/** The best plan if no index is named. @param indexes those that may be used */
+export function makePlan(asked: Question, indexes: readonly MangoIndex[]): Plan {
+  const conjunction = conjunctionFor(asked);
+  const { sort } = asked;
   const ids = idsOf(conjunction);
   const scan: ScanPlan = { kind: 'scan', ids, ...orderOf(sort, [ID], conjunction) };
   // Documents named by their ids are found faster than by any index.
@@ -73,15 +67,14 @@ export function makePlan(question: Question): Plan {
 }
 
 /** Like {@link makePlan}, with only these indexes; `undefined` if none of them has all documents that can match. */
-export function makePlanWith(question: Question): Plan | undefined {
-  const conjunction = conjunctionFor(question);
-  return bestOf(question.indexes, conjunction, question.sort);
+export function makePlanWith(asked: Question, indexes: readonly MangoIndex[]): Plan | undefined {
+  return bestOf(indexes, conjunctionFor(asked), asked.sort);
 }
 
 /** A document without a field of the sort has no place in the order, and is not part of the answer. */
-function conjunctionFor({ selector, sort }: Question): Conjunction {
+function conjunctionFor({ exact, sort }: Question): Conjunction {
   const present = sort.map(({ path }) => [pathKey(path), { path, absent: false, values: ALL }] as const);
-  return joinedWith(conjunctionOf(formulaOf(selector)), { fields: new Map(present), ors: [] });
+  return joinedWith(conjunctionOf(formulaOf(exact)), { fields: new Map(present), ors: [] });
 }
 
 function isSelectivePlan(plan: Plan): boolean {
