@@ -12,20 +12,17 @@ import { queryCode } from './code';
 export function serverQueries(
   evaluate: Evaluate = refuseToEvaluate,
 ): (database: Database) => Promise<Queries | undefined> {
-  const known = new WeakMap<Database, Promise<Queries>>();
+  const known = new WeakMap<Database, Queries>();
   return async (database) => {
     // Another kind of database answers itself, or not at all.
     if (!('store' in database)) return undefined;
+    const { Indexes, LocalQueries } = await queryCode.load();
     let queries = known.get(database);
     if (queries === undefined) {
-      queries = open(database as LocalDatabase, evaluate);
+      const local = database as LocalDatabase;
+      queries = new LocalQueries(local, new Indexes(local), { evaluate });
       known.set(database, queries);
     }
     return queries;
   };
-}
-
-async function open(database: LocalDatabase, evaluate: Evaluate): Promise<Queries> {
-  const { Indexes, LocalQueries } = await queryCode.load();
-  return new LocalQueries(database, new Indexes(database), { evaluate });
 }
