@@ -5,14 +5,14 @@
  * where each ends up depends on which revision wins.
  */
 
-import { GrowingTree, hasRev, isLeaf, packTree, type RevPath, type RevTree, singleton } from '../model';
+import { GrowingTree, hasRev, isLeaf, packTree, type RevPath, type RevTree } from '../model';
 import { conflict, corrupt, type DatabaseError, isDatabaseError } from '../model/errors';
 import { generationOf, hashOf, MAX_GENERATION, nextRev } from '../model/revision';
 import type { Rev } from '../model/types';
 import type { BlobRefRow, BodyRow, DocRow } from '../store/schema';
 import type { Text } from '../store/store';
 import { type NewEdit, type ReplicatedEdit, revOf } from './edits';
-import { hasPast, keepTree, wholeTree } from './tip';
+import { keepTree, wholeTree } from './tip';
 
 export interface FoldRules {
   /** Most generations kept on a branch, ≥ 1. */
@@ -63,7 +63,7 @@ export class DocFold {
   readonly #stored: readonly BodyRow[] | undefined;
   readonly #rules: FoldRules;
   readonly #attacher: Attacher | undefined;
-  /** Made when first needed: an edit that makes a document needs none. */
+  /** `undefined`: there is no document yet. */
   #tree: GrowingTree | undefined;
   readonly #held: Held[] = [];
   #forgotten: readonly Rev[] = NONE;
@@ -90,42 +90,29 @@ export class DocFold {
     this.#attacher = attacher;
     this.#seq = before?.seq ?? 0;
     if (before !== undefined) {
-      if (hasPast(before)) {
-        const { tree, forgotten } = wholeTree(before);
-        this.#tree = new GrowingTree(tree, rules.revsLimit);
-        this.#forgotten = forgotten;
-      }
+      const { tree, forgotten } = wholeTree(before);
+      this.#tree = new GrowingTree(tree, rules.revsLimit);
+      this.#forgotten = forgotten;
       this.#held.push({ rev: before.rev, deleted: before.deleted === true, body: before.body });
     }
   }
 
   /** An edit that makes a revision. @param seq the seq of the change, if it is accepted */
   edit(edit: NewEdit, seq: number): Applied {
-    const tree = this.#known();
+    const tree = this.#tree;
     const parent = parentFor(tree, edit);
     if (parent === undefined && (tree ?? edit.parent) !== undefined) return conflict(this.#id);
     const whole = edit.attachments === undefined ? edit : this.#attach(edit, parent);
     if (isDatabaseError(whole)) return whole;
-    if (parent === undefined) return this.#begin(whole, seq);
     const rev = freshRev(tree, whole, parent);
-    const path = {
-      generation: generationOf(rev),
-      hashes: [hashOf(rev), hashOf(parent)],
-      deleted: whole.deleted,
-    };
+    const hashes = parent === undefined ? [hashOf(rev)] : [hashOf(rev), hashOf(parent)];
+    const path = { generation: generationOf(rev), hashes, deleted: whole.deleted };
     return this.#merge(path, rev, whole, seq);
   }
 
   #attach(edit: NewEdit, parent: Rev | undefined): NewEdit | DatabaseError {
     const held = this.#held.find((each) => each.rev === parent)?.body;
     return this.#attacher!.resolveNew(edit, parent, held); // given where an edit has attachments
-  }
-
-  #begin({ rev, deleted, body, blobs }: NewEdit, seq: number): Applied {
-    this.#held.push({ rev, deleted, body: bodyText(body), blobs });
-    this.#seq = seq;
-    this.#dirty = true;
-    return { rev, changed: true };
   }
 
   /** A revision made elsewhere. A known one changes nothing and takes no seq. */
@@ -141,13 +128,7 @@ export class DocFold {
    */
   finish(): Folded | undefined {
     if (this.#lacking) return undefined;
-    if (!this.#dirty) return UNCHANGED;
-    if (this.#tree === undefined) {
-      const [first] = this.#held as [Held]; // the edit that made the document
-      const { rev, deleted, body } = first;
-      const row = docRow(this.#id, this.#seq, rev, deleted, undefined, body);
-      return { row, bodies: NONE, gone: NONE, refs: this.#refs([first]) };
-    }
+    if (this.#tree === undefined || !this.#dirty) return UNCHANGED;
     const { tree, winner: best } = this.#tree;
     const held = this.#held.find((each) => each.rev === best.rev);
     if (held === undefined && this.#stored === undefined) return undefined;
@@ -178,14 +159,7 @@ export class DocFold {
 
   /** Whether `rev` is a leaf after the edits. */
   isLeaf(rev: Rev): boolean {
-    return this.#known()?.isLeaf(rev) === true;
-  }
-
-  #known(): GrowingTree | undefined {
-    const [first] = this.#held;
-    if (this.#tree === undefined && first !== undefined)
-      this.#tree = new GrowingTree(singleton(first.rev, first.deleted), this.#rules.revsLimit);
-    return this.#tree;
+    return this.#tree?.isLeaf(rev) === true;
   }
 
   #merge(
@@ -194,7 +168,7 @@ export class DocFold {
     { body, blobs }: { readonly body: string; readonly blobs?: readonly string[] },
     seq: number,
   ): Applied {
-    this.#tree = this.#known() ?? new GrowingTree(undefined, this.#rules.revsLimit);
+    this.#tree ??= new GrowingTree(undefined, this.#rules.revsLimit);
     const { result, forgotten, covers } = this.#tree.merge(path);
     const held: Held = { rev, deleted: path.deleted, body: bodyText(body), blobs };
     const known = result === 'known' || result === 'inner';
@@ -262,7 +236,7 @@ function parentFor(tree: GrowingTree | undefined, edit: NewEdit): Rev | undefine
  * Forcing the same edit twice makes two branches: the second revision is derived as if a number stood behind its body. That of the
  * branches, of which each such edit adds one, is most likely free: for a thousandth branch no thousand revisions are tried.
  */
-function freshRev(tree: GrowingTree | undefined, edit: NewEdit, parent: Rev): Rev {
+function freshRev(tree: GrowingTree | undefined, edit: NewEdit, parent: Rev | undefined): Rev {
   let rev = revOf(edit, parent);
   if (tree === undefined || !edit.force || !tree.has(rev)) return rev;
   for (let salt = tree.branches; tree.has(rev); salt++)
