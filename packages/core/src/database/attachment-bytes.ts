@@ -9,6 +9,7 @@ import type { BinaryData, Stub } from '../model/types';
 import type { BlobRow, DatabaseTables } from '../store/schema';
 import { CHUNK_BYTES, type Store } from '../store/store';
 import { isEncoded } from './attachment-content';
+import { piecesOf } from './attachment-data';
 import { bothKeys } from './attachment-set';
 import { type Bytes, portableBytes } from './bytes';
 import { RecentBlobs } from './recent-blobs';
@@ -135,16 +136,7 @@ async function movedTo({ store, seen }: AttachmentSource, row: BlobRow, place: s
 
 export async function* gunzipped(stored: AsyncGenerator<Uint8Array, void>): AsyncGenerator<Uint8Array, void> {
   const stream = streamOf(stored) as ReadableStream<Uint8Array<ArrayBuffer>>;
-  const reader = stream.pipeThrough(new DecompressionStream('gzip')).getReader();
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      yield value;
-    }
-  } finally {
-    reader.cancel().catch(() => {});
-  }
+  yield* piecesOf(stream.pipeThrough(new DecompressionStream('gzip')));
 }
 
 export function streamOf(chunks: AsyncGenerator<Uint8Array, void>): ReadableStream<Uint8Array> {

@@ -9,7 +9,7 @@ import { badRequest, digestMismatch, isDatabaseError } from '../model/errors';
 import type { AttachmentEncoding } from '../model/types';
 import type { BlobRow, DatabaseTables } from '../store/schema';
 import type { Durability, Store } from '../store/store';
-import { chunksOf } from './attachment-data';
+import { chunksOf, piecesOf } from './attachment-data';
 import { type Bytes, digestText, portableBytes } from './bytes';
 import { withEither } from './on-abort';
 
@@ -206,13 +206,9 @@ class GunzippedLength {
   }
 
   async #count(): Promise<number> {
-    const reader = this.#gunzip.readable.getReader();
     let length = 0;
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return length;
-      length += value.length;
-    }
+    for await (const piece of piecesOf(this.#gunzip.readable)) length += piece.length;
+    return length;
   }
 }
 

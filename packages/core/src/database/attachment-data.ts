@@ -53,10 +53,10 @@ function* slices(view: Uint8Array): Generator<Uint8Array, void> {
 }
 
 /** A stream that is not read to its end is cancelled, so that its sender does not wait for ever. */
-export async function* piecesOf(
-  stream: ReadableStream<unknown>,
-  signal: AbortSignal | undefined,
-): AsyncGenerator<unknown, void> {
+export async function* piecesOf<Piece>(
+  stream: ReadableStream<Piece>,
+  signal?: AbortSignal,
+): AsyncGenerator<Piece, void> {
   const reader = stream.getReader();
   const cancel = (): void => void reader.cancel(signal?.reason).catch(() => {});
   const stop = signal && onAbort(signal, cancel);
