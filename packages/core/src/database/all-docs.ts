@@ -159,7 +159,7 @@ function liveRow(
 }
 
 /** The range of ids asked for; `undefined` if no id can be in it. */
-function rangeOf(options: AllDocsOptions): Range | undefined {
+export function rangeOf(options: AllDocsOptions): Range | undefined {
   if (options.key !== undefined) {
     return typeof options.key === 'string' ? { gte: options.key, lte: options.key } : undefined;
   }

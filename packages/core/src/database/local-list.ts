@@ -4,6 +4,7 @@ import { isLocalId } from '../model/ids';
 import type { ExistingDoc } from '../model/types';
 import type { DatabaseTables } from '../store/schema';
 import type { Store } from '../store/store';
+import { rangeOf } from './all-docs';
 import type { AllDocsOptions } from './database';
 import { localKey } from './edits';
 
@@ -27,20 +28,15 @@ export async function listLocal(
   store: Store<DatabaseTables>,
   options: LocalDocsOptions,
 ): Promise<ExistingDoc[]> {
-  const { startkey, endkey, inclusive_end = true, descending = false, limit, skip, signal } = options;
+  const { startkey, endkey, inclusive_end, descending = false, limit, skip, signal } = options;
   const { include_docs: texts = true } = options;
   const [low, high] = descending ? [endkey, startkey] : [startkey, endkey];
-  const keyOf = (bound: string): string | undefined => (isLocalId(bound) ? localKey(bound) : undefined);
   // A bound outside the prefix admits all of the documents, or none.
   if ((low !== undefined && low >= LAST) || (high !== undefined && high < PREFIX)) return [];
-  const from = low === undefined ? undefined : keyOf(low);
-  const to = high === undefined ? undefined : keyOf(high);
-  const openLow = descending && !inclusive_end;
-  const openHigh = !descending && !inclusive_end;
-  const range = {
-    ...(from === undefined ? {} : openLow ? { gt: from } : { gte: from }),
-    ...(to === undefined ? {} : openHigh ? { lt: to } : { lte: to }),
-  };
+  const [start, end] = [startkey, endkey].map((id) =>
+    id !== undefined && isLocalId(id) ? localKey(id) : undefined,
+  );
+  const range = rangeOf({ startkey: start, endkey: end, inclusive_end, descending }) ?? {};
   const query = { from: 'local', range, texts, reverse: descending } as const;
   const bounded = { ...query, ...(limit === undefined ? {} : { limit }), ...(skip ? { skip } : {}) };
   const [rows] = await store.read([bounded], { signal });
