@@ -1,11 +1,9 @@
 /** Data of attachments, put into documents that were read with stubs. */
 import { type DatabaseError, isDatabaseError } from '../model/errors';
-import { generationOf } from '../model/revision';
-import type { BinaryData, ExistingDoc, FullAttachment, Rev, Stub } from '../model/types';
+import type { BinaryData, ExistingDoc, FullAttachment, Stub } from '../model/types';
 import type { BlobRow } from '../store/schema';
 import { type AttachmentSource, load, loadData, rowsOf } from './attachment-bytes';
 import { isEncoded } from './attachment-content';
-import { commonGeneration } from './atts-since';
 import { portableBytes } from './bytes';
 import type { AttachmentsOptions } from './database';
 import { SMALL_DATA, type SmallData } from './small-data';
@@ -91,10 +89,4 @@ async function each(
     running.add(one);
   }
   await Promise.all(running);
-}
-
-/** For `atts_since`: the generation after which attachments of `doc`, read with its ancestry, get their data. */
-export function afterGeneration(doc: AnyDoc, since: readonly Rev[]): number {
-  const valid = since.filter((rev) => generationOf(rev) > 0);
-  return doc._revisions === undefined ? -1 : commonGeneration(doc._revisions, new Set(valid));
 }

@@ -16,8 +16,8 @@ import type {
 import { allDocs, DOCS_AS_TEXT } from './all-docs';
 import { checkAttachmentName, putAttachmentArguments } from './attachment-arguments';
 import { type AttachmentSource, unswept } from './attachment-bytes';
-import { afterGeneration, type FillOptions, fill } from './attachment-fill';
-import { checkAttsSince } from './atts-since';
+import { type FillOptions, fill } from './attachment-fill';
+import { checkAttsSince, commonGeneration } from './atts-since';
 import { bulkGet } from './bulk-get';
 import type { AllDocsOptions, BulkGetOptions, CallOptions, Database, GetOptions } from './database';
 import { getAny } from './get-history';
@@ -155,7 +155,8 @@ async function fillSince(
   for (const [doc, since] of docs) {
     if (since !== undefined) {
       any = true;
-      after.set(doc, afterGeneration(doc, since));
+      const { _revisions: known } = doc;
+      after.set(doc, known === undefined ? -1 : commonGeneration(known, new Set(since)));
     } else if (!options.attachments) after.set(doc, Number.POSITIVE_INFINITY);
   }
   await fill(source, [...docs.keys()], { ...options, attachments: any, after });
