@@ -1,8 +1,7 @@
 /** What becomes of the calls of a remote database that is closed or destroyed under them. */
 import { remote } from '@settledb/remote';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
-import { attachmentsCode } from '../../packages/core/src/database/code';
-import { historyCode } from '../../packages/core/src/database/history-code';
+import { attachmentsCode, historyCode } from '../../packages/core/src/database/code';
 import { upkeepCode } from '../../packages/core/src/database/upkeep-code';
 import { queryCode } from '../../packages/settledb/src/code';
 import { SettleDB } from '../../packages/settledb/src/entry.node';

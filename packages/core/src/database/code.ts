@@ -4,6 +4,7 @@ import { Later } from './later';
 import { SMALL_DATA, type SmallData } from './small-data';
 
 export const attachmentsCode = /* @__PURE__ */ new Later('attachments', () => import('./attachments'));
+export const historyCode = /* @__PURE__ */ new Later('revisions', () => import('./history'));
 export const filterCode = /* @__PURE__ */ new Later('filters', () => import('./filter'));
 
 export const loadAttachments = (): Promise<typeof import('./attachments')> => attachmentsCode.load();

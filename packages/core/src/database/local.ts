@@ -25,7 +25,7 @@ import { allDocs } from './all-docs';
 import type { AttachmentSource } from './attachment-bytes';
 import type { Steps } from './attachment-verbs';
 import { type ChangesSource, localChanges } from './changes';
-import { loadAttachments, wantsData } from './code';
+import { historyCode, loadAttachments, wantsData } from './code';
 import type {
   AllDocsOptions,
   BulkDocsOptions,
@@ -41,7 +41,6 @@ import type {
 import type { FoldRules } from './doc-fold';
 import { docsOf, type Edit, type EditOptions, errorWith, toEdits, toOneEdit } from './edits';
 import { getDoc, needsHistory } from './get';
-import { historyCode } from './history-code';
 import { Counters, INFO, identify, infoOf } from './info';
 import type { LocalDocsOptions } from './local-list';
 import { checkLocalOptions, checkRevsLimit, type LocalOptions, REVS_LIMIT } from './local-options';

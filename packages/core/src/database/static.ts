@@ -2,10 +2,9 @@
 import * as attachments from './attachments';
 import { changesCode } from './changes-code';
 import * as changes from './changes-run';
-import { attachmentsCode, filterCode } from './code';
+import { attachmentsCode, filterCode, historyCode } from './code';
 import * as filter from './filter';
 import * as history from './history';
-import { historyCode } from './history-code';
 import * as upkeep from './upkeep';
 import { upkeepCode } from './upkeep-code';
 
