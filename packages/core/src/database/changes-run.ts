@@ -11,7 +11,7 @@ import { leaves } from '../model/tree';
 import type { Cancelled, Change, ChangesResult, ExistingDoc } from '../model/types';
 import { nextTask } from '../store/next-task';
 import type { DocRow } from '../store/schema';
-import type { Range, Text } from '../store/store';
+import type { Range } from '../store/store';
 import type { FillOptions } from './attachment-fill';
 import type { ChangesSource } from './changes';
 import { checkChangesOptions } from './changes-check';
@@ -299,12 +299,9 @@ function plainChange({ id, seq, rev, deleted }: DocRow): Made {
 
 function readDoc(row: DocRow, withConflicts: boolean): ExistingDoc<Record<string, unknown>> {
   const losers = withConflicts && losersOf(row);
-  const body = row.body === undefined ? '{}' : textOf(row.body);
+  const body = (row.body as string | undefined) ?? '{}';
   return joinDoc(row.id, row.rev, row.deleted === true, body, losers ? { _conflicts: losers } : undefined);
 }
-
-/** A text that was asked for, and so is not a reference. */
-const textOf = (text: Text): string => text as string;
 
 /** Which texts are read with the rows: none if most rows are going to be passed over by their id. */
 const early = (plan: Plan): Texts => (plan.filter.acceptId === undefined ? wantedOf(plan.texts) : false);
