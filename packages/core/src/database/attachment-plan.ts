@@ -25,37 +25,23 @@ import type { Outcome } from './plan-edits';
 
 type Writes = Write<DatabaseTables>[];
 
-/** What is asked for; the answers come in the same order. */
-export interface AttachmentQueries {
-  readonly queries: readonly Query<DatabaseTables>[];
-  readonly blobs: readonly string[];
-  readonly docs: readonly string[];
-  readonly bodies: readonly (readonly [string, Rev])[];
-  readonly locals: readonly string[];
-  /** Documents that may lose references. */
-  readonly compacted: readonly string[];
-}
-
-const NO_QUERIES: AttachmentQueries = {
-  queries: [],
-  blobs: [],
-  docs: [],
-  bodies: [],
-  locals: [],
-  compacted: [],
-};
-
-/** @param compacted documents whose past revisions lose their bodies in this write */
-export function attachmentQueries(edits: readonly Edit[], compacted: readonly string[]): AttachmentQueries {
+/**
+ * What {@link AttachmentsFound} needs; `undefined`: the plan can do without it.
+ * @param compacted the documents of the write, in their order, if their past revisions lose their bodies in it
+ */
+export function attachmentQueries(
+  edits: readonly Edit[],
+  compacted: readonly string[],
+): readonly Query<DatabaseTables>[] | undefined {
   const attached = edits.filter((edit) => edit.attachments !== undefined);
-  if (attached.length === 0 && compacted.length === 0) return NO_QUERIES;
+  if (attached.length === 0 && compacted.length === 0) return undefined;
   const blobs = [...new Set(attached.flatMap((edit) => edit.attachments!.blobs))];
   const docs = [...new Set(attached.filter(({ kind }) => kind !== 'local').map(({ id }) => id))];
   const locals = [...new Set(attached.filter(({ kind }) => kind === 'local').map(({ id }) => localKey(id)))];
   const bodies = attached.flatMap((edit) =>
     edit.kind === 'new' && edit.parent !== undefined ? [[edit.id, edit.parent] as const] : [],
   );
-  const queries: Query<DatabaseTables>[] = [
+  return [
     { from: 'blobs', keys: blobs },
     { from: 'docs', keys: docs, texts: ['body'] },
     { from: 'bodies', keys: bodies, texts: true },
@@ -66,15 +52,6 @@ export function attachmentQueries(edits: readonly Edit[], compacted: readonly st
       range: under(id),
     })),
   ];
-  return { queries, blobs, docs, bodies, locals, compacted };
-}
-
-/** @param answers to the queries, in their order */
-export function attachmentsFound(
-  asked: AttachmentQueries,
-  answers: readonly unknown[],
-): AttachmentsFound | undefined {
-  return asked.queries.length === 0 ? undefined : new AttachmentsFound(asked, answers);
 }
 
 /** What a write decides about content, apart from its rows. */
@@ -90,12 +67,13 @@ export interface ContentDecision {
 export class AttachmentsFound {
   readonly #rows: BlobRows;
   readonly #texts = new Map<string, Map<Rev, string | undefined>>();
-  readonly #locals: ReadonlyMap<string, LocalRow | undefined>;
-  readonly #compacted: readonly string[];
+  readonly #locals = new Map<string, LocalRow>();
+  /** References of each document of the write, if they were asked for. */
   readonly #stored: readonly BlobRefRow[][];
   readonly #localRefs: BlobRefRow[] = [];
 
-  constructor(asked: AttachmentQueries, answers: readonly unknown[]) {
+  /** @param answers to {@link attachmentQueries} */
+  constructor(answers: readonly unknown[]) {
     const [blobs, docs, bodies, locals, ...refs] = answers as [
       (BlobRow | undefined)[],
       (DocRow | undefined)[],
@@ -103,25 +81,23 @@ export class AttachmentsFound {
       (LocalRow | undefined)[],
       ...BlobRefRow[][],
     ];
-    this.#rows = new BlobRows(new Map(asked.blobs.map((blob, i) => [blob, blobs[i]])));
-    for (const id of asked.docs) this.#texts.set(id, new Map());
+    this.#rows = new BlobRows(blobs);
     for (const row of [...docs, ...bodies]) {
-      if (row !== undefined) this.#texts.get(row.id)?.set(row.rev, row.body as string | undefined);
+      if (row === undefined) continue;
+      const texts = this.#texts.get(row.id) ?? new Map<Rev, string | undefined>();
+      this.#texts.set(row.id, texts.set(row.rev, row.body as string | undefined));
     }
-    this.#locals = new Map(asked.locals.map((key, i) => [key, locals[i]]));
-    this.#compacted = asked.compacted;
+    for (const row of locals) if (row !== undefined) this.#locals.set(row.id, row);
     this.#stored = refs;
   }
 
-  /** `undefined`: no edit of this document has attachments. */
-  of(id: string): Attacher | undefined {
+  of(id: string): Attacher {
     const texts = this.#texts.get(id);
-    if (texts === undefined) return undefined;
     const resolve = (edit: NewEdit | ReplicatedEdit, around: Omit<Surroundings, 'rows'>) =>
       edit.attachments!.resolve(edit.body, { ...around, rows: this.#rows }); // edits without attachments do not come here
     return {
       resolveNew(edit, parent, held) {
-        const text = typeof held === 'string' ? held : parent && texts.get(parent);
+        const text = typeof held === 'string' ? held : parent && texts?.get(parent);
         const generation = parent === undefined ? 1 : generationOf(parent) + 1;
         const resolved = resolve(edit, { generation, before: stubsIn(text), replicated: false });
         if (isDatabaseError(resolved)) return resolved;
@@ -156,18 +132,18 @@ export class AttachmentsFound {
     return outcome;
   }
 
-  /** @param refs what kept bodies refer to */
+  /** @param refs what kept bodies refer to @param folds of the documents of the write */
   finish(
     refs: readonly BlobRefRow[],
-    folds: ReadonlyMap<string, DocFold | object | undefined>,
+    folds: readonly (DocFold | object | undefined)[],
   ): ContentDecision & { readonly writes: Writes } {
     const put = [...refs, ...this.#localRefs];
     const fresh = [...new Set(put.map(({ blob }) => blob))].flatMap((blob) => this.#rows.fresh(blob) ?? []);
-    const gone = this.#compacted.flatMap((id, i) => {
-      const fold = folds.get(id);
+    const gone = this.#stored.flatMap((stored, i) => {
+      const fold = folds[i];
       // A document that is not written keeps its bodies, and so their content.
       if (!(fold instanceof DocFold) || !fold.changed) return [];
-      return this.#stored[i]!.filter(({ rev }) => !fold.isLeaf(rev));
+      return stored.filter(({ rev }) => !fold.isLeaf(rev));
     });
     const writes: Writes = [];
     if (fresh.length > 0) writes.push({ into: 'blobs', put: fresh });

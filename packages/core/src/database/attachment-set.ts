@@ -53,11 +53,11 @@ const FIELD = '{"_attachments":';
 
 /** Rows of `blobs` in a plan: those that were found, and those that the edits bring. */
 export class BlobRows {
-  readonly #found: ReadonlyMap<string, BlobRow | undefined>;
+  readonly #found = new Map<string, BlobRow>();
   readonly #brought = new Map<string, BlobRow>();
 
-  constructor(found: ReadonlyMap<string, BlobRow | undefined>) {
-    this.#found = found;
+  constructor(found: readonly (BlobRow | undefined)[]) {
+    for (const row of found) if (row !== undefined) this.#found.set(row.blob, row);
   }
 
   get(blob: string): BlobRow | undefined {

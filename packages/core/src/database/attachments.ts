@@ -6,7 +6,7 @@
 export { unswept } from './attachment-bytes';
 export { fill } from './attachment-fill';
 export { getAttachment, openAttachment } from './attachment-open';
-export { attachmentQueries, attachmentsFound, gone, settle } from './attachment-plan';
+export { AttachmentsFound, attachmentQueries, gone, settle } from './attachment-plan';
 export {
   allDocsWithData,
   bulkGetWithData,

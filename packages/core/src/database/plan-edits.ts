@@ -86,7 +86,7 @@ export function planEdits(batch: Batch, found: Found, rules: FoldRules): Plan<Da
   if (documents.lateAt <= compactedSeq(found.compacted) && !batch.locals.includes(COMPACTED))
     documents.writes.push({ into: 'local', put: [compactedRow(found.compacted, documents.lateAt - 1)] });
   if (attachments === undefined) return { writes: documents.writes, value: { outcomes, lacking: NONE } };
-  const content = attachments.finish(documents.refs, new Map(batch.ids.map((id, i) => [id, folds[i]])));
+  const content = attachments.finish(documents.refs, folds);
   documents.writes.push(...content.writes);
   return { writes: documents.writes, places: content.named, value: { outcomes, lacking: NONE, content } };
 }

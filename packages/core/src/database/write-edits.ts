@@ -8,8 +8,7 @@
  */
 import { under } from '../store/keys';
 import type { BodyRow, DatabaseTables } from '../store/schema';
-import type { Durability, FoundAll, Plan, Store } from '../store/store';
-import type { AttachmentQueries } from './attachment-plan';
+import type { Durability, FoundAll, Plan, Query, Store } from '../store/store';
 import { loadAttachments } from './code';
 import { COMPACTED } from './compacted';
 import type { FoldRules } from './doc-fold';
@@ -68,13 +67,14 @@ export async function writeEdits(
   // One more round at most for trees and per document that lacks its bodies; more than two rounds only if other writers interfere.
   for (;;) {
     const asked = whole;
-    const attached = attaching?.attachmentQueries(edits, rules.autoCompaction ? asked : NONE);
+    const attached = attaching?.attachmentQueries(edits, rules.autoCompaction ? batch.ids : NONE);
     const decided = store.write(
       queriesOf(batch, trees, asked, attached),
       ([info, docs, locals, [compacted], ...rest]) => {
         const bodies = rest as BodyRow[][];
         const byId = asked.length === 0 ? undefined : new Map(asked.map((id, i) => [id, bodies[i] ?? NONE]));
-        const attachments = attached && attaching?.attachmentsFound(attached, rest.slice(asked.length));
+        const answers = rest.slice(asked.length);
+        const attachments = attaching && attached && new attaching.AttachmentsFound(answers);
         const found = { info: infoOf(info), docs, locals, compacted, bodies: byId, attachments };
         return planEdits(batch, found, rules);
       },
@@ -124,12 +124,12 @@ function queriesOf(
   batch: Batch,
   trees: boolean,
   whole: readonly string[],
-  attached: AttachmentQueries | undefined,
+  attached: readonly Query<DatabaseTables>[] | undefined,
 ) {
   return [
     ...firstQueries(batch, trees),
     { from: 'local', keys: whole.length === 0 ? NONE : [COMPACTED], texts: true },
     ...whole.map((id) => ({ from: 'bodies' as const, range: under(id) })),
-    ...(attached?.queries ?? NONE),
+    ...(attached ?? NONE),
   ] as const;
 }
