@@ -96,14 +96,12 @@ async function take(
     }
   }
   try {
-    const content = await taken.result(id, incoming);
-    content.place = place;
-    if (!first.done && second.done) {
-      content.chunk = first.value;
-      const row = await rowOf(host.store, content.blob);
-      if (row === undefined || !(await holds(host, row, first.value))) await putChunk(host, content);
-      content.replaces = content.place === undefined ? undefined : row?.place;
-    } else if (place !== undefined) content.replaces = (await rowOf(host.store, content.blob))?.place;
+    const chunk = first.done || place !== undefined ? undefined : first.value;
+    const told = await taken.result(id, incoming);
+    const content: Content = { ...told, place, chunk, named: false, replaces: undefined };
+    const row = first.done ? undefined : await rowOf(host.store, content.blob);
+    if (chunk !== undefined && !(row && (await holds(host, row, chunk)))) await putChunk(host, content);
+    if (content.place !== undefined) content.replaces = row?.place;
     return content;
   } catch (error) {
     if (place !== undefined) await host.store.blobs.drop([place]).catch(() => {});
@@ -165,7 +163,7 @@ class Intake {
     }
   }
 
-  async result(id: string, said: Incoming): Promise<Content> {
+  async result(id: string, said: Incoming): Promise<Pick<Content, 'blob' | 'digest' | 'size' | 'length'>> {
     const digest = digestText(this.#bytes, this.#hasher);
     const length = this.#gunzip === undefined ? this.#size : await this.#gunzip.end();
     if (said.digest !== undefined && said.digest !== digest) throw digestMismatch(id);
@@ -173,16 +171,7 @@ class Intake {
       throw badRequest(`attachment ${said.length < length ? 'longer' : 'shorter'} than expected`);
     }
     const blob = blobKey(digest, said.encoding);
-    return {
-      blob,
-      digest,
-      size: this.#size,
-      length,
-      place: undefined,
-      chunk: undefined,
-      named: false,
-      replaces: undefined,
-    };
+    return { blob, digest, size: this.#size, length };
   }
 }
 
