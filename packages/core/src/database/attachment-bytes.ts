@@ -10,15 +10,12 @@ import type { BlobRow, DatabaseTables } from '../store/schema';
 import { CHUNK_BYTES, type Store } from '../store/store';
 import { isEncoded } from './attachment-content';
 import { piecesOf } from './attachment-data';
-import { bothKeys } from './attachment-set';
+import { bothKeys, type Stubs } from './attachment-set';
 import { type Bytes, portableBytes } from './bytes';
 import { RecentBlobs } from './recent-blobs';
 
 /** How often a call begins again because its content was swept. Each time somebody must have compacted. */
 const TRIES_MAX = 20;
-
-/** The attachments of a document, as they are stored in its body. */
-export type Stubs = { readonly [name: string]: Stub } | undefined;
 
 export interface AttachmentSource {
   readonly store: Store<DatabaseTables>;
@@ -29,7 +26,7 @@ export interface AttachmentSource {
   /** Recently read content of this database; filled here. */
   recent?: RecentBlobs | undefined;
   /** What was last parsed for its attachments; filled here. */
-  parsed?: { readonly body: string; readonly stubs: Stubs } | undefined;
+  parsed?: { readonly body: string; readonly stubs: Stubs | undefined } | undefined;
 }
 
 /** What was to be read is no longer there. */

@@ -11,13 +11,13 @@ import {
   gunzipped,
   loadData,
   rowsOf,
-  type Stubs,
   Swept,
   storedBytes,
   streamOf,
   unswept,
 } from './attachment-bytes';
 import { isEncoded } from './attachment-content';
+import type { Stubs } from './attachment-set';
 import type { CallOptions, OpenAttachmentOptions } from './database';
 import { getAny } from './get-history';
 
@@ -39,7 +39,11 @@ async function stubOf(
 }
 
 /** Those of the winner are parsed once for all who ask one after another: a document may have thousands, each asked for by itself. */
-async function stubsOf(source: AttachmentSource, id: string, { rev, signal }: RevOptions): Promise<Stubs> {
+async function stubsOf(
+  source: AttachmentSource,
+  id: string,
+  { rev, signal }: RevOptions,
+): Promise<Stubs | undefined> {
   const { store } = source;
   if (typeof id === 'string') {
     const queries = [{ from: 'docs', keys: [id], texts: ['body'] }] as const;
@@ -52,7 +56,7 @@ async function stubsOf(source: AttachmentSource, id: string, { rev, signal }: Re
     }
   }
   const doc = await getAny(store, id, rev === undefined ? { signal } : { rev, signal });
-  return (doc as ExistingDoc<object>)._attachments as Stubs;
+  return (doc as ExistingDoc<object>)._attachments as Stubs | undefined;
 }
 
 /** The row of its content. @throws Swept */
