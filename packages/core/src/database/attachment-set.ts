@@ -36,7 +36,7 @@ export interface Surroundings {
   readonly generation: number;
   /** Whether each `revpos` is kept as the sender gave it. */
   readonly replicated: boolean;
-  /** Attachments of the edited revision. */
+  /** Attachments of the edited revision; none is looked at if the edit was made elsewhere. */
   readonly before: Stubs | undefined;
   readonly rows: BlobRows;
 }
@@ -148,26 +148,17 @@ function resolveContent(entry: ContentEntry, around: Surroundings): Found | unde
 }
 
 function resolveStub(entry: StubEntry, around: Surroundings): Found | undefined {
-  const { digest, name, type, revpos } = entry;
+  const { digest, name, type = DEFAULT_TYPE, revpos } = entry;
   const old = stubOf(around.before, name);
-  if (old !== undefined && (digest === undefined || digest === old.digest)) {
-    const { content_type, length } = old;
-    const stub = {
-      content_type,
-      revpos: (around.replicated && revpos) || old.revpos,
-      digest: old.digest,
-      length,
-    };
-    return { stub, blob: storedKey(old, around.rows) };
-  }
+  if (old !== undefined && (digest === undefined || digest === old.digest))
+    return { stub: old, blob: storedKey(old, around.rows) };
   if (digest === undefined) return undefined;
   const candidates = bothKeys(digest).flatMap((key) => around.rows.get(key) ?? []);
   const row = candidates.find((each) => (each.length ?? each.size) === entry.length) ?? candidates[0];
   if (row === undefined) return undefined;
-  const position = around.replicated ? (revpos ?? 0) : around.generation;
   const stub = {
-    content_type: type ?? DEFAULT_TYPE,
-    revpos: position,
+    content_type: type,
+    revpos: around.replicated ? (revpos ?? 0) : around.generation,
     digest,
     length: row.length ?? row.size,
   };
