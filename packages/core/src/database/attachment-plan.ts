@@ -2,7 +2,6 @@
  * The part of a write's plan that is about attachments: what it must read for them, the rows of content and references, and which
  * of the stored content a row names from now on. Edits without attachments do not come here.
  */
-import type { DatabaseError } from '../model/errors';
 import { isDatabaseError } from '../model/errors';
 import { generationOf, localWrites, nextLocalRev } from '../model/revision';
 import type { Rev } from '../model/types';
@@ -123,7 +122,7 @@ export class AttachmentsFound {
       replicated: false,
       rows: this.#rows,
     });
-    if (isDatabaseError(resolved)) return failureRow(edit.id, resolved as DatabaseError);
+    if (isDatabaseError(resolved)) return failureRow(edit.id, resolved);
     const outcome = applyLocal({ ...edit, body: resolved.body }, rows, place);
     if (!('error' in outcome)) {
       const { id, rev } = outcome;

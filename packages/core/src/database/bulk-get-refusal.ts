@@ -1,5 +1,5 @@
 /** What is wrong with one entry of a `bulkGet`, for local and remote databases. */
-import { badRequest, checkId, type DatabaseError, isDatabaseError, parseRev } from '../model';
+import { badRequest, checkId, isDatabaseError, parseRev } from '../model';
 import type { BulkGetResult } from '../model/types';
 import { isAttsSince } from './atts-since';
 
@@ -25,7 +25,6 @@ export function bulkGetRefusal(entry: unknown): Failure | undefined {
     return undefined;
   } catch (error) {
     if (!isDatabaseError(error)) throw error;
-    const { name, reason } = error as DatabaseError;
-    return failure(id ?? null, rev, name, reason);
+    return failure(id ?? null, rev, error.name, error.reason);
   }
 }

@@ -76,8 +76,11 @@ export function planEdits(batch: Batch, found: Found, rules: FoldRules): Plan<Da
       folds[place] = fold;
     }
     const applied = apply(fold, edit, seq + 1);
-    if (!isFailure(applied) && applied.changed) seq += 1;
-    outcomes[i] = outcome(edit.id, applied);
+    if (isDatabaseError(applied)) outcomes[i] = failureRow(edit.id, applied);
+    else {
+      if (applied.changed) seq += 1;
+      outcomes[i] = { ok: true, id: edit.id, rev: applied.rev };
+    }
   }
   const documents = finishDocuments(batch.ids, folds, found, seq);
   if (documents.lacking.length > 0) return { writes: [], value: { outcomes, lacking: documents.lacking } };
@@ -122,9 +125,3 @@ const isDeletion = (edit: DocEdit): boolean => (edit.kind === 'new' ? edit.delet
 
 const apply = (fold: DocFold, edit: DocEdit, seq: number): Applied =>
   edit.kind === 'new' ? fold.edit(edit, seq) : fold.replicate(edit, seq);
-
-const isFailure = (applied: Applied): applied is Extract<Applied, Error> => isDatabaseError(applied);
-
-function outcome(id: string, applied: Applied): Outcome {
-  return isFailure(applied) ? failureRow(id, applied) : { ok: true, id, rev: applied.rev };
-}
