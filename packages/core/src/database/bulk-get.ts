@@ -80,13 +80,12 @@ async function lookUp<D>(
 
 function requestFor(id: string, rev: string | undefined, latest: boolean): RevisionRequest {
   // No body to guess: the revision is nearly always the winner, and the winner's body comes with the document.
-  if (rev === undefined) return { id, guess: [], choose: () => [] };
-  return {
-    id,
-    guess: [],
-    choose: ({ row, tree }) => (row.rev === rev ? [rev] : followed(tree, [rev], latest)),
-  };
+  return { id, choose: (document) => (rev === undefined ? [] : meant(document, rev, latest)) };
 }
+
+/** The revisions that an entry with `rev` is about: often the winner, and then the tree is not looked at. */
+const meant = (document: KnownDoc, rev: Rev, latest: boolean): readonly Rev[] =>
+  document.row.rev === rev ? [rev] : followed(document.tree, [rev], latest);
 
 function answer<D>(
   document: KnownDoc | undefined,
@@ -100,8 +99,7 @@ function answer<D>(
     if (row.deleted) return [failure(id, rev, 'not_found', 'deleted')];
     return [{ ok: make(document, row.rev)! }]; // the winner's body comes with its row
   }
-  const revs = row.rev === rev ? [rev] : followed(document.tree, [rev], latest);
-  return revs.map((each) => {
+  return meant(document, rev, latest).map((each) => {
     const known = each === row.rev || hasRev(document.tree, each);
     const doc = known ? make(document, each) : undefined;
     return doc === undefined ? failure(id, each, 'not_found', 'missing') : { ok: doc };

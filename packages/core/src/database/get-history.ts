@@ -78,7 +78,7 @@ export async function openRevs(
     pick(document).filter((rev) => hasRev(document.tree, rev));
   // As in CouchDB, no other options count here: what they add says much the same of each leaf, so all of it grows with their square.
   const meta = { revs: options.revs };
-  const [document] = await readRevisions(store, [{ id, guess: [], choose }], options);
+  const [document] = await readRevisions(store, [{ id, choose }], options);
   if (document === undefined) {
     if (wanted === 'all') throw notFound('missing', id);
     return [...new Set(wanted)].map((rev) => ({ missing: rev }));

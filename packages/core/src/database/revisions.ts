@@ -15,7 +15,7 @@ import { treeOf } from './tip';
 export interface RevisionRequest {
   readonly id: string;
   /** Revisions known to be wanted before the tree is known: saves a pass. */
-  readonly guess: readonly Rev[];
+  readonly guess?: readonly Rev[];
   /** All revisions that are wanted, according to the tree. Called once a pass. */
   readonly choose: (document: KnownDoc) => readonly Rev[];
 }
@@ -74,7 +74,7 @@ export async function readRevisions(
   options: CallOptions,
 ): Promise<(KnownDoc | undefined)[]> {
   const answers: (KnownDoc | undefined)[] = requests.map(() => undefined);
-  let pending: Pending[] = requests.map((request, at) => ({ at, request, revs: request.guess }));
+  let pending: Pending[] = requests.map((request, at) => ({ at, request, revs: request.guess ?? [] }));
   while (pending.length > 0) {
     const documents = await readPass(store, pending, options);
     const again: Pending[] = [];
