@@ -2,7 +2,15 @@
  * A page's handle of a database that is in a worker: SettleDB's verbs, each a message. The SettleDB in the worker does the
  * work; here is only what must be there at once (names, feeds, events) or cannot cross.
  */
-import { type CallOptions, closed, type Database, Emitter, feedUntil, withEither } from '@settledb/core';
+import {
+  type BasicFeed,
+  type CallOptions,
+  closed,
+  type Database,
+  Emitter,
+  feedUntil,
+  withEither,
+} from '@settledb/core';
 import type {
   DumpOptions,
   Input,
@@ -36,40 +44,7 @@ import { type AnyContent, addressOf, type SettleOptions } from './options';
 import type { Peer } from './peers';
 import { replicationThere, withStatus } from './replicate-there';
 import type { SettleDB } from './settledb';
-import { asVerb } from './verbs';
-
-/** Verbs that are a question and an answer. The worker refuses those that its version of SettleDB lacks. */
-const CALLS = [
-  ...[
-    'put',
-    'post',
-    'get',
-    'remove',
-    'bulkDocs',
-    'bulkGet',
-    'allDocs',
-    'revsDiff',
-    'info',
-    'id',
-    'compact',
-    'purge',
-  ],
-  ...['putAttachment', 'getAttachment', 'openAttachment', 'removeAttachment'],
-  ...[
-    'query',
-    'queries',
-    'viewCleanup',
-    'viewInfo',
-    'createIndex',
-    'getIndexes',
-    'deleteIndex',
-    'find',
-    'explain',
-  ],
-] as const;
-
-/** Verbs that do more than that, and begin in the page. */
-const HERE = ['close', 'destroy', 'sync', 'dump', 'load', 'writeSnapshot', 'loadSnapshot'] as const;
+import { asVerb, BOUND } from './verbs';
 
 type Verb = (...args: unknown[]) => unknown;
 
@@ -116,14 +91,20 @@ export class HostedHandle extends Emitter {
       options: checkOptions({ ...options, ...(named && { adapter: this.adapter }) }),
       told: (event, value) => this.#told(event, value),
     });
-    for (const verb of CALLS) this.#bind(verb, (...args) => this.#call(verb, args));
-    this.#bind('changes', (options = {}) =>
-      followChanges(link, this.#number, options as Record<string, unknown>, () => this.#here.end()),
-    );
-    for (const verb of HERE) this.#bind(verb, (this[verb] as Verb).bind(this));
+    for (const verb of BOUND) {
+      // What begins in the page is a method here. The worker refuses what its version of SettleDB lacks.
+      const value: Verb = isHere(verb)
+        ? (this[verb] as Verb).bind(this)
+        : (...args) => this.#call(verb, args);
+      Object.defineProperty(this, verb, { value: asVerb(verb, value), configurable: true, writable: true });
+    }
     const replicate = (verb: string) =>
       asVerb(verb, (peer: Peer, more: ReplicateOptions = {}) => this.#replicate(verb, peer, more));
     this.replicate = { to: replicate('replicate.to'), from: replicate('replicate.from') };
+  }
+
+  changes(options: Record<string, unknown> = {}): BasicFeed<unknown, unknown> {
+    return followChanges(this.#link, this.#number, options, () => this.#here.end());
   }
 
   sync(peer: Peer, options: SyncOptions = {}): Sync {
@@ -283,18 +264,16 @@ export class HostedHandle extends Emitter {
     this.#life.end();
     this.#link.drop(this.#number);
   }
-
-  /** Makes verbs work without their object. */
-  #bind(verb: string, value: Verb): void {
-    Object.defineProperty(this, verb, { value: asVerb(verb, value), configurable: true, writable: true });
-  }
 }
 
+type Here = keyof HostedHandle & (typeof BOUND)[number];
+const isHere = (verb: string): verb is Here => Object.hasOwn(HostedHandle.prototype, verb);
+
 type MethodOf<T> = { [K in keyof T]: T[K] extends (...args: never[]) => unknown ? K : never }[keyof T];
-/** The compiler names here a verb that was added to SettleDB and not to {@link CALLS}. */
+/** The compiler names here a verb that was added to SettleDB and not to {@link BOUND}. */
 type Forgotten = Exclude<
   MethodOf<SettleDB<AnyContent>>,
-  (typeof CALLS)[number] | 'changes' | keyof HostedHandle | keyof Emitter
+  (typeof BOUND)[number] | keyof HostedHandle | keyof Emitter
 >;
 const nothingForgotten: [Forgotten] extends [never] ? true : Forgotten = true;
 void nothingForgotten;
