@@ -81,13 +81,8 @@ export const requestOf = ({ doc, ancestors }: Unfilled): Requested => ({
   ...(ancestors.length === 0 ? {} : { atts_since: ancestors }),
 });
 
-/** Told while the target reads from the source. */
-export interface Reading {
-  /** The source failed with it. */
-  failed(error: unknown): void;
-  /** The target waits for the source, or does not any more. */
-  waits(more: 1 | -1): void;
-}
+/** Does what the target waits for, of the source: a failure is one of the source. */
+export type Reading = <T>(work: () => Promise<T>) => Promise<T>;
 
 /** The document with streams in place of the stubs that are needed. */
 export function withStreams(
@@ -99,18 +94,11 @@ export function withStreams(
   const attachments: Record<string, unknown> = Object.assign(Object.create(null), doc._attachments);
   for (const name of names) {
     const { stub: _, ...attachment } = attachmentsOf(doc)[name]!;
-    const data = async (): Promise<ReadableStream<Uint8Array>> => {
-      reading.waits(1);
-      try {
+    const data = (): Promise<ReadableStream<Uint8Array>> =>
+      reading(async () => {
         const stream = await open(source, doc, name, signal);
-        return checked(stream, doc, name, attachment, reading, () => tellSign(signal));
-      } catch (error) {
-        reading.failed(error);
-        throw error;
-      } finally {
-        reading.waits(-1);
-      }
-    };
+        return checked(stream, doc, name, attachment, reading, signal);
+      });
     attachments[name] = { ...attachment, encoded: true, data };
   }
   return { ...doc, _attachments: attachments } as AnyDoc;
@@ -150,18 +138,17 @@ function checked(
   name: string,
   { digest, encoding, length }: Attachment,
   reading: Reading,
-  heard: () => void,
+  signal: AbortSignal,
 ): ReadableStream<Uint8Array> {
   const reader = stream.getReader();
   const hasher = bestBytes().hasher();
   let size = 0;
   return new ReadableStream<Uint8Array>(
     {
-      async pull(controller) {
-        reading.waits(1);
-        try {
+      pull: (controller) =>
+        reading(async () => {
           const { done, value } = await reader.read();
-          heard();
+          tellSign(signal);
           if (!done) {
             hasher.update(value);
             size += value.length;
@@ -170,13 +157,7 @@ function checked(
           const whole = encoding !== undefined || size === length;
           if (!whole || !hasDigest(digest, hasher)) throw mismatch(_id, name);
           controller.close();
-        } catch (error) {
-          reading.failed(error);
-          throw error;
-        } finally {
-          reading.waits(-1);
-        }
-      },
+        }),
       cancel: (reason) => reader.cancel(reason),
     },
     { highWaterMark: 0 },

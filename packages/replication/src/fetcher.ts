@@ -163,18 +163,10 @@ export class Fetcher {
   async *#fill(all: readonly Unfilled[]): AsyncGenerator<Portion, void> {
     const ready = all.filter(({ names }) => names.length === 0).map(({ doc }) => doc);
     if (ready.length > 0) yield { docs: ready, length: 0, failures: [] };
-    const reading: Reading = {
-      failed: (error) => {
-        this.#streamFailure ??= new SourceFailure(error);
-      },
-      waits: (more) => {
-        this.#progress.streamsAwaited += more;
-      },
-    };
     for (const one of all.filter(({ streamed }) => streamed)) {
       // A request of its own: a stream that fails takes no other document with it.
       yield {
-        docs: [withStreams(one, this.#source, this.#signal, reading)],
+        docs: [withStreams(one, this.#source, this.#signal, this.#reading)],
         length: one.length,
         failures: [],
         last: false,
@@ -197,6 +189,18 @@ export class Fetcher {
       yield { docs, length, failures };
     }
   }
+
+  readonly #reading: Reading = async (work) => {
+    this.#progress.streamsAwaited++;
+    try {
+      return await work();
+    } catch (error) {
+      this.#streamFailure ??= new SourceFailure(error);
+      throw error;
+    } finally {
+      this.#progress.streamsAwaited--;
+    }
+  };
 
   /** Sets the size of the next portion by this one. Documents nested too deep could not be written, and are left out. */
   #measure(found: readonly AnyDoc[], failures: FailedRev[]): { docs: readonly AnyDoc[]; length: number } {
