@@ -77,9 +77,3 @@ export function afterRetry(errors: readonly FailedRow[], { tried, still }: Retri
   const gone = new Set(tried.map(keyOf));
   return [...errors.filter((row) => !gone.has(keyOf(row))), ...still];
 }
-
-/** Failures of an attempt that ends with them: shown in its error, but not counted for good, since they are tried again. */
-export interface LostWork {
-  readonly docs_read: number;
-  readonly doc_write_failures: number;
-}

@@ -3,7 +3,6 @@ import type { Seq } from '@settledb/core';
 import {
   afterRetry,
   type Counters,
-  type LostWork,
   MOST_ERRORS,
   OVER,
   type Phase,
@@ -108,13 +107,14 @@ export class Progress implements Watched {
     return { ok: true, ...this.#counters(), docs, ...pending };
   }
 
-  result(status: ReplicationResult['status'], lost?: LostWork): ReplicationResult {
+  /** @param lost see `Failure` */
+  result(status: ReplicationResult['status'], lost = 0): ReplicationResult {
     const counters = this.#counters();
     return {
       ok: status !== 'aborting',
       ...counters,
-      docs_read: counters.docs_read + (lost?.docs_read ?? 0),
-      doc_write_failures: counters.doc_write_failures + (lost?.doc_write_failures ?? 0),
+      docs_read: counters.docs_read + lost,
+      doc_write_failures: counters.doc_write_failures + lost,
       end_time: new Date().toISOString(),
       status,
     };

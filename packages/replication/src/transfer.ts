@@ -13,7 +13,7 @@ import { withoutStreams } from './attachments';
 import type { BackOff } from './backoff';
 import { type BatchEnd, type Chunk, fetchChunks, OnTheWay } from './batch';
 import type { Checkpoints } from './checkpoint';
-import type { LostWork, ReplicationChange } from './counters';
+import type { ReplicationChange } from './counters';
 import { type FailedRev, Fetcher } from './fetcher';
 import type { Settings } from './options';
 import type { Peer } from './peer';
@@ -49,13 +49,10 @@ export class Failure {
   readonly error: unknown;
   /** Single documents failed, while both peers are in order; empty for any other reason. */
   readonly ofDocuments: readonly FailedRev[];
-  readonly lost: LostWork;
+  /** Revisions read and not written: shown in the error, but not counted for good, since they are tried again. */
+  readonly lost: number;
 
-  constructor(
-    error: unknown,
-    ofDocuments: readonly FailedRev[] = [],
-    lost: LostWork = { docs_read: 0, doc_write_failures: 0 },
-  ) {
+  constructor(error: unknown, ofDocuments: readonly FailedRev[] = [], lost = 0) {
     this.error = error;
     this.ofDocuments = ofDocuments;
     this.lost = lost;
@@ -138,23 +135,19 @@ async function transferChanges(
 /** The failures of single documents in a batch. The rest of the batch is written; then the attempt fails. */
 class Failures {
   readonly #all: FailedRev[] = [];
-  #rows = 0;
+  /** Those that the target did not write. */
+  lost = 0;
 
   get none(): boolean {
     return this.#all.length === 0;
   }
 
-  add(failed: readonly FailedRev[], rows = 0): void {
+  add(failed: readonly FailedRev[]): void {
     for (const each of failed) this.#all.push(each);
-    this.#rows += rows;
-  }
-
-  lost(more = 0): LostWork {
-    return { docs_read: this.#rows + more, doc_write_failures: this.#rows + more };
   }
 
   throwAt(end: BatchEnd | undefined): void {
-    if (end !== undefined && !this.none) throw new Failure(this.#all[0]?.error, this.#all, this.lost());
+    if (end !== undefined && !this.none) throw new Failure(this.#all[0]?.error, this.#all, this.lost);
   }
 }
 
@@ -177,7 +170,7 @@ async function write(
     outcome = await writeDocs(run.target, docs, fetcher, signal);
   } catch (error) {
     const cause = error instanceof SourceFailure ? error.error : error;
-    throw new Failure(cause, [], failures.lost(docs.length));
+    throw new Failure(cause, [], failures.lost + docs.length);
   } finally {
     progress.sending = 0;
   }
@@ -192,12 +185,12 @@ async function write(
     progress.denied(row);
     feed.emit('denied', row);
   }
+  failures.lost += failed.length;
   failures.add(
     failed.map((row) => {
       const { id, rev = '' } = row;
       return { id, rev, error: new DatabaseError({ ...row, docId: id }) };
     }),
-    failed.length,
   );
   return written;
 }
