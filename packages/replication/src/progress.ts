@@ -26,7 +26,6 @@ export class Progress implements Watched {
   /** Rows of changes that were read but not acknowledged, and those that come after them. */
   #underWay = 0;
   #after: number | undefined;
-  #version = 0;
   readonly #listeners = new Set<() => void>();
   /** `undefined` until something was acknowledged. */
   lastSeq: Seq | undefined;
@@ -45,11 +44,6 @@ export class Progress implements Watched {
   set phase(phase: Phase) {
     this.#phase = phase;
     this.#touch();
-  }
-
-  /** Goes up with every change that is visible in the status. */
-  get version(): number {
-    return this.#version;
   }
 
   get over(): boolean {
@@ -139,7 +133,6 @@ export class Progress implements Watched {
   }
 
   #touch(): void {
-    this.#version++;
     for (const hear of this.#listeners) hear();
   }
 

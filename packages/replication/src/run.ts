@@ -143,18 +143,19 @@ function endWhenWoken({ progress }: Run, signals: readonly AbortSignal[], end: (
   let signs = 0;
   const hear = (): void => void signs++;
   for (const signal of signals) onSigns(signal, hear);
+  const unlisten = progress.listen(hear);
   const leave = onWake(() => {
     clearTimeout(timer);
     if (progress.phase === 'idle') return end();
-    const { version } = progress;
     const before = signs;
     timer = setTimeout(() => {
       const isSending = progress.sending >= LONG_BODY && progress.streamsAwaited === 0;
-      if (progress.version === version && signs === before && !isSending) end();
+      if (signs === before && !isSending) end();
     }, STALLED_MS);
   });
   return () => {
     clearTimeout(timer);
+    unlisten();
     leave();
   };
 }

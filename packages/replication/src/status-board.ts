@@ -6,7 +6,7 @@ import type { Watched } from './watch';
 /** The status of a replication that runs elsewhere, as last reported. */
 export class StatusBoard implements Watched {
   readonly #listeners = new Set<() => void>();
-  #status: ReplicationStatus = { ...new Progress().status(), attempts: 0 };
+  #status: ReplicationStatus = new Progress().status();
 
   get status(): ReplicationStatus {
     return this.#status;
