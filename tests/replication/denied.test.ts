@@ -47,6 +47,23 @@ describe('denied documents', () => {
     expect(result.errors).toMatchObject([{ id: 'x', rev: '1-b' }]);
   });
 
+  it('are counted once each where the target names no revisions of a document that has several', async () => {
+    const [a, b] = await openTwo();
+    await a.bulkDocs(
+      ['1-a', '1-b'].map((_rev) => ({ _id: 'x', _rev })),
+      { new_edits: false },
+    );
+    const answer = (error: string): Peer =>
+      peer(b, {
+        bulkDocs: async ({ docs }: { docs: { _id: string }[] }) => docs.map(({ _id: id }) => ({ id, error })),
+      });
+    const counts = { docs_read: 2, docs_written: 0, doc_write_failures: 2 };
+    expect(await replicate(a, answer('forbidden'))).toMatchObject(counts);
+    await expect(replicate(a, answer('oops'), { checkpoint: false })).rejects.toMatchObject({
+      result: counts,
+    });
+  });
+
   it('are told and counted once, however often their checkpoint could not be written', async () => {
     const [a, b] = await openTwo();
     await fill(a, 9);

@@ -136,11 +136,13 @@ const isInvalid = (error: unknown): boolean =>
   error instanceof RangeError ||
   (error instanceof DatabaseError && error.name === 'doc_validation');
 
-/** Every row with the revision it is about; a row that names none is about all revisions of its document. */
+/** Every row with the revision it is about, once; a row that names none is about all revisions of its document. */
 function named(rows: readonly FailedRow[], docs: readonly AnyDoc[]): FailedRow[] {
+  const seen = new RevSet();
   return rows.flatMap((row) => {
     const revs = docs.filter(({ _id }) => _id === row.id).map(({ _rev }) => _rev);
-    return row.rev !== undefined && revs.includes(row.rev) ? row : revs.map((rev) => ({ ...row, rev }));
+    const meant = row.rev !== undefined && revs.includes(row.rev) ? [row.rev] : revs;
+    return meant.filter((rev) => seen.add(row.id, rev)).map((rev) => ({ ...row, rev }));
   });
 }
 
