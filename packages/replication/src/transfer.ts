@@ -174,8 +174,8 @@ async function write(
   } finally {
     progress.sending = 0;
   }
-  const { written, denied, failed, gone } = outcome;
-  progress.wrote(docs.length - failed.length - gone.length, written.length, length);
+  const { written, denied, failed } = outcome;
+  progress.wrote(written.length + denied.length, written.length, length);
   run.announcer.active();
   if (written.length > 0) run.backOff.reset();
   notDenied(run, written);

@@ -23,10 +23,8 @@ export interface WriteOutcome {
   readonly written: readonly AnyDoc[];
   /** Refused for good: not allowed (401, 403), no design document by the target's rules, or too large even alone (413, 414, 431). */
   readonly denied: readonly FailedRow[];
-  /** Not written, though nobody said that they can never be. */
+  /** Not written, though nobody said that they can never be. Those that are gone from the source are in no list: their successors come later. */
   readonly failed: readonly FailedRow[];
-  /** Not written, because the source no longer has them: their successors are listed later. */
-  readonly gone: readonly AnyDoc[];
 }
 
 /** Requests that may fail while searching for the document that makes one fail: log2 of a batch, and some. */
@@ -53,26 +51,19 @@ export async function writeDocs(
     { ...first, failed: first.failed.filter((row) => !incomplete.includes(row)) },
   ];
   const again = docs.filter(({ _id, _rev }) => wanted.has(_id, _rev));
-  const fetched = new RevSet();
   const unread = new RevSet();
   for await (const portion of fetcher.complete(again)) {
-    for (const { _id, _rev } of portion.docs) fetched.add(_id, _rev);
     for (const { id, rev } of portion.failures) unread.add(id, rev);
     if (portion.docs.length > 0) outcomes.push(await writeSome(anew(), portion.docs));
   }
   const failed = incomplete.filter(({ id, rev }) => unread.has(id, rev ?? ''));
-  // Neither fetched nor failed: since it was first read, the document was edited and compacted, or purged.
-  const gone = again.filter(({ _id, _rev }) => !fetched.has(_id, _rev) && !unread.has(_id, _rev));
-  return joined([...outcomes, { ...NOTHING, failed, gone }]);
+  return joined([...outcomes, { written: [], denied: [], failed }]);
 }
-
-const NOTHING: WriteOutcome = { written: [], denied: [], failed: [], gone: [] };
 
 const joined = (outcomes: readonly WriteOutcome[]): WriteOutcome => ({
   written: outcomes.flatMap(({ written }) => written),
   denied: outcomes.flatMap(({ denied }) => denied),
   failed: outcomes.flatMap(({ failed }) => failed),
-  gone: outcomes.flatMap(({ gone }) => gone),
 });
 
 /** One request, and the smaller ones it may be taken apart into. */
@@ -104,7 +95,7 @@ async function writeSome(writing: Writing, docs: readonly AnyDoc[]): Promise<Wri
   if (rows.length > 0 && failure !== undefined) return sourceFailed(docs, failure, fetcher);
   const denied = rows.filter((row) => isRefusal(row) || isTooLarge(row) || isNoDesign(row));
   const failed = rows.filter((row) => !denied.includes(row));
-  return { ...NOTHING, written: without(docs, rows), denied, failed };
+  return { written: without(docs, rows), denied, failed };
 }
 
 /** Not written, because the source failed while being read: no refusal, whatever the target answered. @throws what concerns all */
@@ -122,8 +113,7 @@ async function sourceFailed(
   const row = { error: true, status, name, message, reason } as const;
   // Some may have been edited and compacted before their attachments could be read.
   const left = await fetcher.notGone(docs.map(({ _id, _rev }) => ({ id: _id, rev: _rev, error })));
-  const failed = left.map(({ id, rev }) => ({ id, rev, ...row }));
-  return { ...NOTHING, failed, gone: without(docs, failed) };
+  return { written: [], denied: [], failed: left.map(({ id, rev }) => ({ id, rev, ...row })) };
 }
 
 /** CouchDB checks design documents. An invalid one stays invalid, and must not keep all others waiting. */
