@@ -26,7 +26,11 @@ describe('replication', () => {
       for await (const _ of feeds[0]!.statuses());
     })();
     feeds[0]!.cancel();
-    expect(await feeds[0]).toMatchObject({ status: 'cancelled', ok: true });
+    const { start_time } = feeds[1]!.status();
+    expect(await feeds[0]).toEqual({
+      ...{ ok: true, status: 'cancelled', start_time, end_time: expect.any(String), last_seq: 1 },
+      ...{ docs_read: 1, docs_written: 1, doc_write_failures: 0, errors: [] },
+    });
     await ended;
     expect(feeds[0]!.status().phase).toBe('cancelled');
     await handles[0]!.put({ _id: 'b' });

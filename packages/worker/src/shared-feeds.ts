@@ -55,8 +55,8 @@ export class SharedFeeds {
         else controller.signal.addEventListener('abort', leave, { once: true });
       });
       shared.followers.delete(controller);
-      // Others go on with it: for this follower, it ends with its result so far.
-      if (controller.cancelled && shared.users > 0) return cancelledResult(shared.feed);
+      // Others go on with it: for this follower it ends here. Its page knows the counters, by the last status.
+      if (controller.cancelled && shared.users > 0) return { status: 'cancelled' };
       return shared.feed;
     });
     const status = (): unknown => shared.feed.status?.();
@@ -101,19 +101,6 @@ async function hold(feed: FeedLike, followers: ReadonlyMap<unknown, Follower>): 
       await Promise.race(waits);
     }
   }
-}
-
-/** A replication's result as of now. */
-function cancelledResult(feed: FeedLike): unknown {
-  const {
-    phase: _,
-    pending: _p,
-    bytes_written: _b,
-    attempts: _a,
-    error: _e,
-    ...counters
-  } = (feed.status?.() ?? {}) as Record<string, unknown>;
-  return { ...counters, ok: true, status: 'cancelled', end_time: new Date().toISOString() };
 }
 
 /**
