@@ -63,6 +63,10 @@ function encodedFields(error: Error, causes: number): WireError {
   return wire;
 }
 
+/** What an event passes, if it is an error, as plain data. */
+export const presentable = (value: unknown): unknown =>
+  value instanceof Error ? { settledbError: encodeError(value) } : value;
+
 /** Whether JSON is as good as a clone of it. A database's refusals have only texts, a status, and `error: true`. */
 export function isJsonError(wire: WireError): boolean {
   if (wire.type !== 'error') return wire.type === 'aborted';

@@ -2,7 +2,7 @@
  * A feed on its way to a page. Items are read as long as the page gives credit: a page that is slow, or stands still, holds no
  * more than that many in its inbox, and the host holds none.
  */
-import { encodeError } from './errors';
+import { encodeError, presentable } from './errors';
 import type { FeedLike, Hosted } from './verbs';
 import type { HostOp } from './wire';
 
@@ -38,8 +38,39 @@ export class FeedPump {
   }
 
   /** Begins the feed, and passes on everything until its end. */
-  run(begin: () => FeedLike): void {
-    void this.#run(begin);
+  async run(begin: () => FeedLike): Promise<void> {
+    let outcome: { readonly value: unknown } | { readonly error: ReturnType<typeof encodeError> };
+    try {
+      const feed = begin();
+      this.#feed = feed;
+      if (this.#cancelled) feed.cancel();
+      void this.#tellStatuses(feed);
+      for (const event of EVENTS) {
+        feed.on(event, (value) => {
+          this.#flush();
+          this.#tellStatus();
+          this.#send(['event', this.#id, event, presentable(value)]);
+        });
+      }
+      for await (const item of feed) {
+        this.#add(item);
+        while (this.#credit === 0 && !this.#cancelled) {
+          await new Promise<void>((resolve) => {
+            this.#refill = resolve;
+          });
+        }
+        if (this.#items.length >= MOST) this.#flush();
+      }
+      outcome = { value: await feed };
+    } catch (error) {
+      outcome = { error: encodeError(error) };
+    }
+    this.#flush();
+    this.#tellStatus();
+    this.#send(['end', this.#id, outcome]);
+    // A replication that other pages follow goes on, and so do its statuses: this page has heard its last one.
+    this.#mute();
+    this.onEnd();
   }
 
   more(credit: number): void {
@@ -75,42 +106,6 @@ export class FeedPump {
       ({ update_seq }) => this.#send(['at', this.#id, update_seq]),
       () => {},
     );
-  }
-
-  async #run(begin: () => FeedLike): Promise<void> {
-    let outcome: { readonly value: unknown } | { readonly error: ReturnType<typeof encodeError> };
-    try {
-      const feed = begin();
-      this.#feed = feed;
-      if (this.#cancelled) feed.cancel();
-      void this.#tellStatuses(feed);
-      for (const event of EVENTS) {
-        feed.on(event, (value) => {
-          this.#flush();
-          this.#tellStatus();
-          this.#send([
-            'event',
-            this.#id,
-            event,
-            value instanceof Error ? { settledbError: encodeError(value) } : value,
-          ]);
-        });
-      }
-      for await (const item of feed) {
-        this.#add(item);
-        if (this.#credit === 0 && !this.#cancelled) await this.#refilled();
-        if (this.#items.length >= MOST) this.#flush();
-      }
-      outcome = { value: await feed };
-    } catch (error) {
-      outcome = { error: encodeError(error) };
-    }
-    this.#flush();
-    this.#tellStatus();
-    this.#send(['end', this.#id, outcome]);
-    // A replication that other pages follow goes on, and so do its statuses: this page has heard its last one.
-    this.#mute();
-    this.onEnd();
   }
 
   #mute(): void {
@@ -159,13 +154,5 @@ export class FeedPump {
     const { error, ...rest } = status as { error?: unknown };
     const known = error === undefined ? rest : { ...rest, error: { settledbError: encodeError(error) } };
     this.#send(['at', this.#id, known]);
-  }
-
-  async #refilled(): Promise<void> {
-    await new Promise<void>((resolve) => {
-      this.#refill = resolve;
-    });
-    this.#refill = undefined;
-    if (this.#credit === 0 && !this.#cancelled) await this.#refilled();
   }
 }

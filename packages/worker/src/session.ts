@@ -7,7 +7,7 @@ import { hasTexts } from './answers';
 import { decodeArguments } from './arguments-decode';
 import { askForTexts } from './ask-for-texts';
 import { Awake } from './awake';
-import { encodeError, workerTerminated } from './errors';
+import { encodeError, presentable, workerTerminated } from './errors';
 import { FeedPump } from './feed-pump';
 import { Replies } from './replies';
 import type { Out } from './said';
@@ -231,7 +231,7 @@ export class Session {
     const pump = new FeedPump(id, credit, (op) => this.#replies.add(op));
     this.#feeds.set(id, pump);
     pump.onEnd = () => this.#feeds.delete(id);
-    pump.run(() => {
+    void pump.run(() => {
       const hosted = this.#hosted(number);
       const args = this.#decode(crossing, undefined, () => new AbortController().signal, false);
       // Asked before the feed begins, and so answered before it has told anything.
@@ -266,8 +266,7 @@ export class Session {
 
   /** The argument of an event, if it can cross: not a handle, since the page has its own. */
   #presentable(value: unknown): unknown {
-    if (value instanceof Error) return { settledbError: encodeError(value) };
-    return typeof value === 'object' && value !== null && 'on' in value ? undefined : value;
+    return typeof value === 'object' && value !== null && 'on' in value ? undefined : presentable(value);
   }
 
   #endWhenIdle(): void {
