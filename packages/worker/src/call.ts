@@ -18,7 +18,8 @@ const TRIES = 5;
 export class Call {
   readonly handle: number;
   readonly verb: string;
-  readonly encoded: Encoded;
+  /** Another where its streams had to be read to their ends. */
+  encoded: Encoded;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
   /** Whether the call gave away streams: it cannot be sent again. */
@@ -41,18 +42,6 @@ export class Call {
     this.resolve = resolve;
     this.reject = reject;
     this.#again = again;
-  }
-
-  /** The same call with other arguments. */
-  with(args: readonly unknown[]): Call {
-    return new Call(
-      this.handle,
-      this.verb,
-      { ...this.encoded, args },
-      this.resolve,
-      this.reject,
-      this.#again,
-    );
   }
 
   get isRead(): boolean {

@@ -125,7 +125,10 @@ export class Channel {
     if (call.isAborted()) return;
     if (encoded.json === undefined && !transfers(this.#endpoint) && hasStreams(encoded.args)) {
       withoutStreams(encoded.args, encoded.signals).then(
-        (args) => this.call(call.with(args)),
+        (args) => {
+          call.encoded = { ...encoded, args };
+          this.call(call);
+        },
         (error) => call.reject(error),
       );
       return;
