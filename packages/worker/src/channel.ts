@@ -215,7 +215,7 @@ export class Channel {
       const isFirst = !pending.isAgain;
       pending.isAgain = true;
       // A read that was taken may still get its answer.
-      if (all || !isTaken) this.#forget(id, pending);
+      if (all || !isTaken) this.#forget(id);
       if (isFirst) pending.call.lost(error, isTaken);
     }
   }
@@ -224,18 +224,15 @@ export class Channel {
     try {
       if (this.#pending.has(id)) return ['part', id, textsOf(list)];
     } catch (cause) {
-      this.#settle(id, undefined, {
-        error: badRequest(`The documents are no JSON: ${thrownText(cause)}`, cause),
-      });
+      this.#fail(id, badRequest(`The documents are no JSON: ${thrownText(cause)}`, cause));
     }
     return ['abort', id];
   }
 
   #take(op: HostOp): void {
-    if (op[0] === 'ok' || op[0] === 'json') this.#settle(op[1], { value: op[2], list: op[3] }, undefined);
+    if (op[0] === 'ok' || op[0] === 'json') this.#answer(op[1], op[2], op[3]);
     else if (op[0] === 'jsons') {
-      for (let at = 0; at < op[2].length; at++)
-        this.#settle(op[1] + at, { value: op[2][at], list: undefined }, undefined);
+      for (let at = 0; at < op[2].length; at++) this.#answer(op[1] + at, op[2][at]);
     } else if (op[0] === 'no') this.#refuse(op[1], op[2]);
     else if (op[0] === 'part') this.#takePart(op[1], itemsOf(op[2]));
     else if (op[0] === 'docs') this.#takePart(op[1], rowsOf(op[2]));
@@ -266,8 +263,8 @@ export class Channel {
     const pending = this.#pending.get(id);
     const aborted = pending?.call.encoded.signals.find((signal) => signal.aborted);
     // The answer may only say that this host has let go of the database.
-    if (pending?.isAgain) this.#forget(id, pending);
-    this.#settle(id, undefined, { error: decodeError(wire, aborted?.reason) });
+    if (pending?.isAgain) this.#forget(id);
+    this.#fail(id, decodeError(wire, aborted?.reason));
   }
 
   #end(id: number, outcome: WireOutcome): void {
@@ -276,25 +273,25 @@ export class Channel {
     sink?.end('error' in outcome ? { error: decodeError(outcome.error) } : outcome);
   }
 
-  #settle(
-    id: number,
-    answer: { readonly value: unknown; readonly list: string | undefined } | undefined,
-    failure: { readonly error: unknown } | undefined,
-  ): void {
-    const pending = this.#pending.get(id);
+  #answer(id: number, value: unknown, list?: string): void {
+    const pending = this.#forget(id);
     if (pending !== undefined) {
       const { call, parts } = pending;
-      this.#forget(id, pending);
-      if (answer !== undefined)
-        call.resolve(asStream(whole(answer.value, parts, answer.list), this.lock, call.encoded.signals));
-      else call.reject(failure!.error);
+      call.resolve(asStream(whole(value, parts, list), this.lock, call.encoded.signals));
     }
     this.#checkIdle();
   }
 
-  #forget(id: number, pending: Pending): void {
+  #fail(id: number, error: unknown): void {
+    this.#forget(id)?.call.reject(error);
+    this.#checkIdle();
+  }
+
+  #forget(id: number): Pending | undefined {
+    const pending = this.#pending.get(id);
     this.#pending.delete(id);
-    pending.done?.();
+    pending?.done?.();
+    return pending;
   }
 
   #checkIdle(): void {
@@ -338,7 +335,7 @@ export class Channel {
   /** Something in it cannot be cloned. */
   #refused(op: ClientOp, cause: unknown): void {
     const error = badRequest(`The arguments could not cross to the worker: ${thrownText(cause)}`, cause);
-    if (op[0] === 'call') this.#settle(op[1], undefined, { error });
+    if (op[0] === 'call') this.#fail(op[1], error);
     if (op[0] !== 'feed') return;
     const sink = this.#feeds.get(op[1]);
     this.#feeds.delete(op[1]);
