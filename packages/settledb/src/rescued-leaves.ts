@@ -95,16 +95,11 @@ export class RescuedLeaves {
       const failure = await unreadable(opened(source, doc, name, stub));
       if (failure !== undefined) failures.set(name, failure);
     }
-    for (const [, failure] of failures)
-      return [
-        {
-          id: _id,
-          rev: _rev,
-          reason: whyOf(failure),
-          doc: { ...doc },
-          attachments: [...failures.keys()],
-        },
-      ];
+    if (failures.size > 0) {
+      const [failure] = failures.values();
+      const attachments = [...failures.keys()];
+      return [{ id: _id, rev: _rev, reason: whyOf(failure), doc: { ...doc }, attachments }];
+    }
     const content: [string, object][] = [];
     for (const [name, stub] of stubs) {
       const { stream } = await opened(source, doc, name, stub);

@@ -4,12 +4,10 @@
  */
 import { type ExistingDoc, type LocalDatabase, localId, whyOf } from '@settledb/core';
 import { isCheckpoint, isOwnLocal } from '@settledb/dump';
+import { batches } from './batches';
 import type { LostRevision, RecoverTarget } from './recover';
 import { isWithin, type Lack } from './rescue-lacks';
 import { refusalOf } from './rescued-leaves';
-
-/** Documents listed at a time. */
-const BATCH = 200;
 
 export class RescuedLocals {
   readonly #to: RecoverTarget;
@@ -51,16 +49,19 @@ export class RescuedLocals {
       docs,
     }));
     if (!isFirst && this.isDone) return;
-    for await (const id of idsOf(source)) {
-      this.#signal?.throwIfAborted();
-      const lack = this.#lacks.find((each) => isWithin(id, each));
-      const isNew = lack !== undefined && !this.#found.has(id);
-      if (isNew) {
-        this.#found.add(id);
-        if (!isFirst) lack.docs = Math.max(0, lack.docs - 1);
-      }
-      if (isFirst || isNew || this.#lost.has(id)) await this.#copy(source, id);
+    for await (const rows of batches(source.store, { from: 'local' }, ({ id }) => id, this.#signal))
+      for (const row of rows) await this.#takeOne(source, localId(row.id), isFirst);
+  }
+
+  async #takeOne(source: LocalDatabase, id: string, isFirst: boolean): Promise<void> {
+    this.#signal?.throwIfAborted();
+    const lack = this.#lacks?.find((each) => isWithin(id, each));
+    const isNew = lack !== undefined && !this.#found.has(id);
+    if (isNew) {
+      this.#found.add(id);
+      if (!isFirst) lack.docs = Math.max(0, lack.docs - 1);
     }
+    if (isFirst || isNew || this.#lost.has(id)) await this.#copy(source, id);
   }
 
   async #copy(source: LocalDatabase, id: string): Promise<void> {
@@ -76,14 +77,5 @@ export class RescuedLocals {
     const { _rev: _, ...fields } = doc;
     const [row] = await this.#to.bulkDocs([fields as never], { signal: this.#signal });
     if (row !== undefined && 'error' in row) this.#lost.set(id, { id, reason: refusalOf(row) });
-  }
-}
-
-async function* idsOf({ store }: LocalDatabase): AsyncGenerator<string> {
-  for (let range = {}; ; ) {
-    const [rows] = await store.read([{ from: 'local', range, limit: BATCH, texts: false }]);
-    for (const { id } of rows) yield localId(id);
-    if (rows.length < BATCH) return;
-    range = { gt: rows.at(-1)!.id };
   }
 }
