@@ -32,13 +32,7 @@ export function encodeArguments(verb: string, args: readonly unknown[], encoding
   const [first, ...rest] = args;
   const scan = new Scan(encoding);
   if (!CONTENT.has(verb) || typeof first !== 'object' || first === null) {
-    const given = verb.endsWith('Attachment')
-      ? args.map((arg) => {
-          if (typeof arg === 'function') return streamOf(arg as MakeStream);
-          const chunks = isObject(arg) && !isBinary(arg) && Symbol.asyncIterator in arg;
-          return chunks ? streamOf(() => arg as AsyncIterable<Uint8Array>) : arg;
-        })
-      : args;
+    const given = verb.endsWith('Attachment') ? args.map(asData) : args;
     return { args: given.map((arg, at) => scan.clean(arg, [at], DEPTH)), ...scan.found };
   }
   const { value, ...content } = encodeContent(first, verb === 'bulkDocs');
@@ -131,7 +125,7 @@ function copy(value: unknown, place?: Place): unknown {
 }
 
 function copyOfMember(key: string, value: unknown, place: Place): unknown {
-  if (place === 'attachment' && key === 'data') return copyOfData(value);
+  if (place === 'attachment' && key === 'data') return copy(asData(value));
   // Any object is refused as this one is, and this one can be cloned.
   if (place === 'doc' && CHECKED.some((each) => each === key))
     return isObject(value) || typeof value === 'function' || typeof value === 'symbol' ? {} : value;
@@ -140,10 +134,11 @@ function copyOfMember(key: string, value: unknown, place: Place): unknown {
 
 const isList = (place: Place): boolean => place === 'request' || place === 'docs';
 
-function copyOfData(data: unknown): unknown {
+/** What makes a stream of an attachment's data, as that stream; anything else as it is. */
+function asData(data: unknown): unknown {
   if (typeof data === 'function') return streamOf(data as MakeStream);
   const isChunks = isObject(data) && !isBinary(data) && Symbol.asyncIterator in data;
-  return isChunks ? streamOf(() => data as AsyncIterable<Uint8Array>) : copy(data);
+  return isChunks ? streamOf(() => data as AsyncIterable<Uint8Array>) : data;
 }
 
 function placeOf(key: string, place: Place): Place {
