@@ -33,13 +33,8 @@ export class Outbox<Op> {
   /** Sends it, and all that waits, at once, unless an operation is still to be made: nothing more is to go with it. */
   addLast(op: Op): void {
     this.#push(op);
-    this.hurry();
+    if (this.#laters === 0) this.#next();
     if (!this.#busy && this.#ops.length > 0) void this.#run();
-  }
-
-  /** Sends all that waits at once, unless an operation is still to be made. */
-  hurry(): void {
-    if (this.#laters === 0 && this.#ops.length > 0) this.#next();
   }
 
   /** Sends all that waits at once. */
