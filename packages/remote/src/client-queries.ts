@@ -36,142 +36,172 @@ import {
   withPatterns,
   writtenJson,
 } from '@settledb/core';
-import { checkObject, checkOk, readSeq, unexpected } from './client-check';
+import { checkObject, checkOk, readSeq } from './client-check';
+import { badResponse } from './client-error';
 import { type Call, flag, formatQuery, type Http } from './client-http';
 import { MAX_QUERY_LENGTH } from './client-read';
 import { receiveDoc } from './client-receive';
 import { encodePart, isDotId, isObject } from './wire';
 
-export class RemoteQueries<Content extends object> implements Required<Queries<Content>> {
-  readonly #http: Http;
+/** Its subclass says who answers once the database is known to exist. */
+export abstract class RemoteQueries<Content extends object> implements Required<Queries<Content>> {
   readonly #bytes: Bytes | undefined;
 
-  constructor(http: Http, bytes: Bytes | undefined) {
-    this.#http = http;
+  constructor(bytes: Bytes | undefined) {
     this.#bytes = bytes;
   }
 
-  /** @throws not_implemented for a function: CouchDB has had no temporary views since 2.0 */
-  async query(
-    view: string | MapFunction | ViewSource,
-    options: ViewOptions = {},
-  ): Promise<ViewResult<Content>> {
-    const given = options ?? {};
-    const call = viewCall(placeOf(view), given);
-    return this.#received(await this.#http.json(call), given);
+  /** @param writes whether closing lets it finish, as it does writes of documents */
+  protected abstract ask<T>(
+    options: CallOptions | null | undefined,
+    work: (http: Http) => Promise<T>,
+    writes?: boolean,
+  ): Promise<T>;
+
+  /** Rows of a stored view. @throws not_implemented for a function: CouchDB has had no temporary views since 2.0 */
+  query(view: string | MapFunction | ViewSource, options: ViewOptions = {}): Promise<ViewResult<Content>> {
+    return this.ask(options, (http) => this.#query(http, view, options ?? {}));
   }
 
-  async queries(
+  queries(
     view: string,
     queries: readonly ViewOptions[],
-    { signal }: CallOptions = {},
+    options: CallOptions = {},
   ): Promise<ViewResult<Content>[]> {
-    if (typeof view !== 'string') throw badRequest('A query needs the name of a view');
-    const { path, design } = placeOf(view);
-    checkQueries(queries);
-    const body = { queries: queries.map(queryBody) };
-    const call: Call = { method: 'POST', path: `${path}/queries`, design, body, signal };
-    const answer = await this.#http.json(call).catch((error: unknown) => {
-      // No such view, a wrong query, or a server without this request (PouchDB's): asking one by one tells which.
-      if (queries.length > 0 && isDatabaseError(error) && [400, 404, 405, 501].includes(error.status))
-        return undefined;
-      throw error;
+    return this.ask(options, async (http) => {
+      const { signal } = options;
+      if (typeof view !== 'string') throw badRequest('A query needs the name of a view');
+      const { path, design } = placeOf(view);
+      checkQueries(queries);
+      const body = { queries: queries.map(queryBody) };
+      const call: Call = { method: 'POST', path: `${path}/queries`, design, body, signal };
+      const answer = await http.json(call).catch((error: unknown) => {
+        // No such view, a wrong query, or a server without this request (PouchDB's): asking one by one tells which.
+        if (queries.length > 0 && isDatabaseError(error) && [400, 404, 405, 501].includes(error.status))
+          return undefined;
+        throw error;
+      });
+      if (answer === undefined) {
+        const results: ViewResult<Content>[] = [];
+        for (const query of queries) results.push(await this.#query(http, view, { ...query, signal }));
+        return results;
+      }
+      const { results } = checkObject(answer, 'the answer');
+      if (!Array.isArray(results) || results.length !== queries.length)
+        throw badResponse('it lacks the result of a query');
+      return results.map((result: unknown, i) => this.#received(result, queries[i]!));
     });
-    if (answer === undefined) {
-      const results: ViewResult<Content>[] = [];
-      for (const query of queries) results.push(await this.query(view, { ...query, signal }));
-      return results;
-    }
-    const { results } = checkObject(answer, 'the answer');
-    if (!Array.isArray(results) || results.length !== queries.length)
-      throw unexpected('it lacks the result of a query');
-    return Promise.all(results.map((result: unknown, i) => this.#received(result, queries[i]!)));
   }
 
-  async viewCleanup({ signal }: CallOptions = {}): Promise<{ readonly ok: true }> {
-    const call: Call = { method: 'POST', path: '/_view_cleanup', body: {}, signal };
-    return checkOk(await this.#http.json(call), 'the cleanup');
+  viewCleanup(options: CallOptions = {}): Promise<{ readonly ok: true }> {
+    return this.ask(options, async (http) => {
+      const call: Call = { method: 'POST', path: '/_view_cleanup', body: {}, signal: options.signal };
+      return checkOk(await http.json(call), 'the cleanup');
+    });
   }
 
-  async viewInfo(ddoc: string, { signal }: CallOptions = {}): Promise<ViewInfo> {
-    const { path, design } = placeOfDesign(designName(ddoc));
-    const call: Call = { method: 'GET', path: `${path}/_info`, design, signal };
-    const answer = checkObject(await this.#http.json(call), 'the information');
-    if (!isObject(answer.view_index)) throw unexpected('the information lacks view_index');
-    return answer as unknown as ViewInfo;
+  viewInfo(ddoc: string, options: CallOptions = {}): Promise<ViewInfo> {
+    return this.ask(options, async (http) => {
+      const { path, design } = placeOfDesign(designName(ddoc));
+      const call: Call = { method: 'GET', path: `${path}/_info`, design, signal: options.signal };
+      const answer = checkObject(await http.json(call), 'the information');
+      if (!isObject(answer.view_index)) throw badResponse('the information lacks view_index');
+      return answer as unknown as ViewInfo;
+    });
   }
 
-  async createIndex(
+  createIndex(
     request: CreateIndexRequest | IndexFields,
-    { signal }: CallOptions = {},
+    options: CallOptions = {},
   ): Promise<CreateIndexResult> {
-    if (!isObject(request)) throw badRequest('You must provide an index to create');
-    const index = indexBody(request);
-    if (isObject(index.index)) checkSaid(index.index);
-    const body = bodyOf(index);
-    const call: Call = { method: 'POST', path: '/_index', body, signal };
-    const { result, id, name } = checkObject(await this.#http.json(call), 'the answer');
-    if ((result !== 'created' && result !== 'exists') || typeof name !== 'string')
-      throw unexpected('it does not say that the index is there');
-    // PouchDB's server leaves the id out if the index existed already.
-    return { result, id: String(id ?? ''), name };
+    const create = async (http: Http): Promise<CreateIndexResult> => {
+      if (!isObject(request)) throw badRequest('You must provide an index to create');
+      const index = indexBody(request);
+      if (isObject(index.index)) checkSaid(index.index);
+      const body = bodyOf(index);
+      const call: Call = { method: 'POST', path: '/_index', body, signal: options.signal };
+      const { result, id, name } = checkObject(await http.json(call), 'the answer');
+      if ((result !== 'created' && result !== 'exists') || typeof name !== 'string')
+        throw badResponse('it does not say that the index is there');
+      // PouchDB's server leaves the id out if the index existed already.
+      return { result, id: String(id ?? ''), name };
+    };
+    return this.ask(options, create, true);
   }
 
-  async getIndexes({ signal }: CallOptions = {}): Promise<IndexList> {
-    const { total_rows, indexes } = checkObject(
-      await this.#http.json({ method: 'GET', path: '/_index', signal }),
-      'the list of indexes',
-    );
-    if (!Array.isArray(indexes)) throw unexpected('indexes are no list');
-    return { total_rows: Number(total_rows ?? indexes.length), indexes };
-  }
-
-  async deleteIndex(
-    index: { readonly ddoc: string | null; readonly name: string; readonly type?: string },
-    { signal }: CallOptions = {},
-  ): Promise<{ readonly ok: true }> {
-    if (!isObject(index)) throw badRequest('You must provide an index to delete');
-    const { ddoc, type = 'json', name } = index;
-    if (!ddoc) throw badRequest('You must supply an index.ddoc when deleting');
-    if (!name) throw badRequest('You must supply an index.name when deleting');
-    // In one segment and with its prefix, because PouchDB's server finds nothing otherwise.
-    const id = `_design/${designName(String(ddoc))}`;
-    const path = `/_index/${[id, type, name].map(String).map(segment).join('/')}`;
-    return checkOk(await this.#http.json({ method: 'DELETE', path, design: id, signal }), 'the deletion');
-  }
-
-  async find(request: FindRequest): Promise<FindResult<Content>> {
-    const answer = checkObject(await this.#find('/_find', request), 'the answer');
-    if (!Array.isArray(answer.docs) || !answer.docs.every(isObject))
-      throw unexpected('it has no list of documents');
-    return answer as unknown as FindResult<Content>;
-  }
-
-  async explain(request: FindRequest): Promise<Explanation> {
-    const answer = checkObject(await this.#find('/_explain', request), 'the explanation');
-    if (!isObject(answer.index)) throw unexpected('the explanation names no index');
-    return answer as unknown as Explanation;
-  }
-
-  #find(path: string, request: FindRequest): Promise<unknown> {
-    return this.#http.json(findCall(path, request)).catch((error: unknown) => {
-      // With the name in `error` too, because PouchDB's users look for these two there.
-      if (isDatabaseError(error) && INDEX_ERRORS.includes(error.name))
-        Object.assign(error, { error: error.name });
-      throw error;
+  getIndexes(options: CallOptions = {}): Promise<IndexList> {
+    return this.ask(options, async (http) => {
+      const answer = await http.json({ method: 'GET', path: '/_index', signal: options.signal });
+      const { total_rows, indexes } = checkObject(answer, 'the list of indexes');
+      if (!Array.isArray(indexes)) throw badResponse('indexes are no list');
+      return { total_rows: Number(total_rows ?? indexes.length), indexes };
     });
   }
 
-  async #received(answer: unknown, options: ViewOptions): Promise<ViewResult<Content>> {
+  deleteIndex(
+    index: { readonly ddoc: string | null; readonly name: string; readonly type?: string },
+    options: CallOptions = {},
+  ): Promise<{ readonly ok: true }> {
+    const remove = async (http: Http): Promise<{ readonly ok: true }> => {
+      if (!isObject(index)) throw badRequest('You must provide an index to delete');
+      const { ddoc, type = 'json', name } = index;
+      if (!ddoc) throw badRequest('You must supply an index.ddoc when deleting');
+      if (!name) throw badRequest('You must supply an index.name when deleting');
+      // In one segment and with its prefix, because PouchDB's server finds nothing otherwise.
+      const design = `_design/${designName(String(ddoc))}`;
+      const path = `/_index/${[design, type, name].map(String).map(segment).join('/')}`;
+      const { signal } = options;
+      return checkOk(await http.json({ method: 'DELETE', path, design, signal }), 'the deletion');
+    };
+    return this.ask(options, remove, true);
+  }
+
+  find(request: FindRequest): Promise<FindResult<Content>> {
+    return this.ask(request, async (http) => {
+      const answer = checkObject(await findBy(http, '/_find', request), 'the answer');
+      if (!Array.isArray(answer.docs) || !answer.docs.every(isObject))
+        throw badResponse('it has no list of documents');
+      return answer as unknown as FindResult<Content>;
+    });
+  }
+
+  explain(request: FindRequest): Promise<Explanation> {
+    return this.ask(request, async (http) => {
+      const answer = checkObject(await findBy(http, '/_explain', request), 'the explanation');
+      if (!isObject(answer.index)) throw badResponse('the explanation names no index');
+      return answer as unknown as Explanation;
+    });
+  }
+
+  async #query(
+    http: Http,
+    view: string | MapFunction | ViewSource,
+    options: ViewOptions,
+  ): Promise<ViewResult<Content>> {
+    return this.#received(await http.json(viewCall(placeOf(view), options)), options);
+  }
+
+  #received(answer: unknown, options: ViewOptions): ViewResult<Content> {
     const checked = checkObject(answer, 'the answer');
     const { rows } = checked;
     if (!Array.isArray(rows) || !rows.every((row) => isObject(row) && 'key' in row))
-      throw unexpected('it has no rows of a view');
+      throw badResponse('it has no rows of a view');
     readSeq(checked, 'update_seq');
     if (!options.include_docs || !options.attachments) return answer as ViewResult<Content>;
     const receive = (row: ViewRow<Content>): ViewRow<Content> =>
       row.doc ? { ...row, doc: receiveDoc(row.doc, options, this.#bytes) } : row;
     return { ...(answer as ViewResult<Content>), rows: rows.map(receive) };
+  }
+}
+
+async function findBy(http: Http, path: string, request: FindRequest): Promise<unknown> {
+  try {
+    return await http.json(findCall(path, request));
+  } catch (error) {
+    // With the name in `error` too, because PouchDB's users look for these two there.
+    if (isDatabaseError(error) && INDEX_ERRORS.includes(error.name))
+      Object.assign(error, { error: error.name });
+    throw error;
   }
 }
 

@@ -45,7 +45,6 @@ import { Connection } from './client-connection';
 import * as whole from './client-database';
 import { checkEdits, checkPut } from './client-edits';
 import type { Http } from './client-http';
-import { LazyQueries } from './client-lazy-queries';
 import { LocalDocs } from './client-local-docs';
 import { nameOf } from './client-name';
 import type { RemoteOptions } from './client-options';
@@ -65,7 +64,7 @@ export function remote<Content extends object = object>(
 }
 
 export class RemoteDatabase<Content extends object = object>
-  extends LazyQueries<Content>
+  extends RemoteQueries<Content>
   implements Database<Content>, Queries<Content>
 {
   readonly name: string;
@@ -75,7 +74,7 @@ export class RemoteDatabase<Content extends object = object>
   readonly #localDocs = new LocalDocs();
 
   constructor(url: string, options: RemoteOptions = {}) {
-    super();
+    super(options.bytes);
     // Not in a static block, for the reason given in `LocalDatabase`.
     setTakesApart(RemoteDatabase.prototype.bulkGet);
     this.name = options.name ?? nameOf(url);
@@ -224,12 +223,11 @@ export class RemoteDatabase<Content extends object = object>
 
   protected async ask<T>(
     options: CallOptions | null | undefined,
-    work: (answers: RemoteQueries<Content>) => Promise<T>,
+    work: (http: Http) => Promise<T>,
     writes = false,
   ): Promise<T> {
     const signal = options?.signal;
-    const on = (http: Http): Promise<T> => work(new RemoteQueries<Content>(http, this.#options.bytes));
-    return writes ? this.#connection.write(on, signal) : on(await this.#connection.ready(signal));
+    return writes ? this.#connection.write(work, signal) : work(await this.#connection.ready(signal));
   }
 
   /** Writes made before are finished, for some seconds at most; everything else ends at once. */
