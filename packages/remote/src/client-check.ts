@@ -35,8 +35,6 @@ export function readSeq(answer: object, field: string): void {
   if (typeof seq === 'string' && /^\d{1,15}$/.test(seq)) values[field] = Number(seq);
 }
 
-export { badResponse as unexpected } from './client-error';
-
 export function checkObject(answer: unknown, what: string): Record<string, unknown> {
   if (!isObject(answer)) throw badResponse(`${what} is no object`);
   return answer;

@@ -8,6 +8,7 @@ import {
   type Rev,
 } from '@settledb/core';
 import * as check from './client-check';
+import { badResponse } from './client-error';
 import type { Http } from './client-http';
 import { getCall, readDoc } from './client-read';
 import { pause } from './client-wait';
@@ -54,7 +55,7 @@ export async function readInfo(http: Http, { signal }: CallOptions): Promise<Dat
   check.readSeq(answer, 'purge_seq');
   const { db_name, update_seq, doc_count } = answer;
   if (typeof doc_count !== 'number' || !/^(string|number)$/.test(typeof update_seq)) {
-    throw check.unexpected('the information lacks doc_count or update_seq');
+    throw badResponse('the information lacks doc_count or update_seq');
   }
   return {
     ...answer,

@@ -3,7 +3,8 @@
  * and a browser writes each 404 to the console, where people take it for a fault.
  */
 import { type ExistingDoc, isDatabaseError, isLocalId, notFound } from '@settledb/core';
-import { checkDoc, unexpected } from './client-check';
+import { checkDoc } from './client-check';
+import { badResponse } from './client-error';
 import type { Http } from './client-http';
 import { isObject } from './wire';
 
@@ -43,7 +44,7 @@ export class LocalDocs {
       return undefined;
     }
     const row = isObject(answer) && Array.isArray(answer.rows) ? (answer.rows as unknown[])[0] : undefined;
-    if (!isObject(row)) throw unexpected('_local_docs has no row');
+    if (!isObject(row)) throw badResponse('_local_docs has no row');
     if (row.error === 'not_found') throw notFound('missing', id);
     return checkDoc<Content>(row.doc, id);
   }
