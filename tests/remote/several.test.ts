@@ -6,20 +6,19 @@ import { ORIGIN, testServer } from './support';
 /** Lists of a quarter of a million characters, counted as they are asked for. */
 function counted(count: number, failsAt = -1) {
   const made = { count: 0 };
-  async function* lists() {
-    for (let i = 0; i < count; i++) {
-      if (i === failsAt) throw new Error('broken');
-      made.count++;
-      yield { rows: [i, 'x'.repeat(250_000)] };
-    }
+  async function* list({ i }: Record<string, unknown>) {
+    if (i === failsAt) throw new Error('broken');
+    made.count++;
+    yield JSON.stringify({ rows: [i, 'x'.repeat(250_000)] });
   }
-  return { made, lists: lists() };
+  const queries = Array.from({ length: count }, (_, i) => ({ i }));
+  return { made, answer: () => severalResponse(queries, list) };
 }
 
 describe('several lists in one answer', () => {
   it('are made only as they are taken', async () => {
-    const { made, lists } = counted(40);
-    const answer = (await severalResponse(lists)) as Response;
+    const { made, answer: ask } = counted(40);
+    const answer = (await ask()) as Response;
     expect(made.count).toBe(4);
     const reader = answer.body!.getReader();
     await reader.read();
@@ -32,7 +31,7 @@ describe('several lists in one answer', () => {
 
   it('are one JSON, however many there are', async () => {
     for (const count of [0, 1, 2, 4, 9]) {
-      const answer = await severalResponse(counted(count).lists);
+      const answer = await counted(count).answer();
       expect(answer instanceof Response).toBe(count >= 4);
       const text = answer instanceof Response ? await answer.text() : answer.text;
       expect(text.endsWith('}\n')).toBe(true);
@@ -42,8 +41,8 @@ describe('several lists in one answer', () => {
   });
 
   it('fail as a whole before the first is sent, and break off after', async () => {
-    await expect(severalResponse(counted(5, 2).lists)).rejects.toThrow('broken');
-    const answer = (await severalResponse(counted(9, 6).lists)) as Response;
+    await expect(counted(5, 2).answer()).rejects.toThrow('broken');
+    const answer = (await counted(9, 6).answer()) as Response;
     await expect(answer.text()).rejects.toThrow('broken');
   });
 

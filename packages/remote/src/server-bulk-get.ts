@@ -22,7 +22,7 @@ import { rowsOf } from './server-docs';
 import { docPart, rowJson, wantsMultipart } from './server-multipart';
 import { type OpenDoc, openDoc, roomAhead, whileThere } from './server-opened';
 import { portionsOf } from './server-portions';
-import { gatheredResponse } from './server-several';
+import { type Element, gatheredResponse, listText, type Text } from './server-several';
 import { respondWith, textStream, toStream } from './server-streams';
 import { isObject, isTexts, JSON_TYPE, toWireError } from './wire';
 
@@ -49,7 +49,7 @@ export async function bulkGet(context: DatabaseContext): Promise<Answer> {
     att_encoding_info: multipart || query.flag('att_encoding_info'),
     signal: request.signal,
   };
-  if (!attachments) return gatheredResponse(resultTexts(database, entries, options));
+  if (!attachments) return gatheredResponse(allText(resultTexts(database, entries, options)));
   async function* sources(): AsyncGenerator<Source, void, void> {
     for await (const portion of portionsOf(entries, READ_AT_ONCE)) {
       const some = portion.map(checkRequested);
@@ -74,42 +74,35 @@ async function* resultTexts(
   database: Database,
   entries: readonly unknown[],
   options: BulkGetOptions,
-): AsyncGenerator<string, void, void> {
-  let before = '{"results":[';
+): AsyncGenerator<Element, void, void> {
   // Checked only here: a refusal is far longer than an entry may be, and a request has room for millions.
-  for await (const portion of portionsOf(entries, READ_AT_ONCE)) {
-    const some = portion.map(checkRequested);
-    for (const text of await textsOfResults(database, some, options)) {
-      for (const piece of text) {
-        yield before + piece;
-        before = '';
-      }
-      before = ',';
-    }
-  }
-  yield before === ',' ? ']}\n' : `${before}]}\n`;
+  for await (const portion of portionsOf(entries, READ_AT_ONCE))
+    yield* await textsOfResults(database, portion.map(checkRequested), options);
 }
 
 async function textsOfResults(
   database: Database,
   asked: readonly Asked[],
   options: BulkGetOptions,
-): Promise<Iterable<string>[]> {
+): Promise<Element[]> {
   if (!hasJson(database)) return (await resultsOf(database, asked, options)).map(textOfResult);
   const known = await knownResults(database, asked, options);
   const found = await database.bulkGetJson({ ...options, docs: named(asked) });
   let next = 0;
-  return known.map((result) => (result === undefined ? [found[next++]!] : textOfResult(result)));
+  return known.map((result) => (result === undefined ? found[next++]! : textOfResult(result)));
 }
 
 function* textOfResult({ id, docs }: Result): Generator<string, void, void> {
-  let before = `{${id === undefined ? '' : `"id":${JSON.stringify(id)},`}"docs":[`;
+  let before = `{"id":${JSON.stringify(id)},"docs":[`;
   for (const row of docs) {
     yield before + JSON.stringify(row);
     before = ',';
   }
   yield before === ',' ? ']}' : `${before}]}`;
 }
+
+/** All results, as the text of the answer. */
+const allText = (results: AsyncIterable<Element>): Text => listText('{"results":[', results, ']}\n');
 
 async function resultsOf(
   database: Database,
@@ -238,26 +231,17 @@ async function* headed<T>(first: T, rest: AsyncIterable<T>): AsyncGenerator<T, v
 const headerText = (text: string): string =>
   /^[\x20-\x7e]*$/.test(text) ? text : encodeURIComponent(text.replace(/[\ud800-\udfff]/g, '?'));
 
+const openedText = (id: unknown, rows: readonly Row<OpenDoc>[]): Text =>
+  listText(`{"id":${JSON.stringify(id)},"docs":[`, rows.map(rowJson), ']}');
+
 async function asJson(context: DatabaseContext, sources: AsyncIterable<Source>): Promise<Answer> {
-  async function* text(): AsyncGenerator<string, void, void> {
-    let between = '{"results":[';
-    for await (const source of sources) {
-      const rows = await openRows(context, source, false);
-      yield `${between}{"id":${JSON.stringify(source.id)},"docs":[`;
-      between = ']},';
-      let comma = '';
-      for (const row of rows) {
-        yield comma;
-        yield* rowJson(row);
-        comma = ',';
-      }
-    }
-    yield between === ']},' ? ']}]}\n' : `${between}]}\n`;
+  async function* results(): AsyncGenerator<Text, void, void> {
+    for await (const source of sources) yield openedText(source.id, await openRows(context, source, false));
   }
   return respondWith(
     200,
     { 'content-type': JSON_TYPE, 'cache-control': 'must-revalidate' },
-    textStream(text()),
+    textStream(allText(results())),
   );
 }
 

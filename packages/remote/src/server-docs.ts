@@ -29,7 +29,7 @@ import { docJson, docPart, readMultipartDoc, relatedText, rowJson, wantsMultipar
 import { type OpenDoc, openDoc, roomAhead, whileThere } from './server-opened';
 import { NO_QUERY, type Query } from './server-query';
 import type { ServerRequest } from './server-request';
-import { gatheredResponse } from './server-several';
+import { type Element, gatheredResponse, jsonOf, listText } from './server-several';
 import { respondWith, textStream, toStream } from './server-streams';
 import { checkSize, prepareWrite } from './server-write';
 import { encodeDocId, encodePart, isObject, isTexts, JSON_TYPE } from './wire';
@@ -149,7 +149,7 @@ async function openRevs(
   const attsSince = readRevs(query, 'atts_since');
   const multipart = wantsMultipart(request, 'mixed');
   if (!multipart && !query.flag('attachments') && attsSince === undefined)
-    return gatheredResponse(rowTexts(await rowsOf(database, id, { ...options, open_revs, signal })));
+    return listResponse(jsonOf(await rowsOf(database, id, { ...options, open_revs, signal })));
   const info = multipart ? { att_encoding_info: true } : {};
   const how = { attsSince: attsSince && new Set(attsSince), dropRevisions: !options.revs, signal };
   const rows = await whileThere(
@@ -164,7 +164,8 @@ async function openRevs(
       return opened;
     },
   );
-  if (!multipart) return gatheredResponse(openedTexts(rows));
+  // None of the data of attachments is held whole.
+  if (!multipart) return listResponse(rows.map(rowJson));
   const boundary = uuid();
   return respondWith(
     200,
@@ -173,23 +174,15 @@ async function openRevs(
   );
 }
 
+const listResponse = (rows: Iterable<Element>): Promise<Answer> =>
+  gatheredResponse(listText('[', rows, ']\n'));
+
 type OpenRow = { readonly ok: OpenDoc } | { readonly missing: Rev };
 
 const partOf = (row: OpenRow): OutgoingPart =>
   'ok' in row
     ? docPart(row.ok)
     : { headers: { 'Content-Type': `${JSON_TYPE}; error="true"` }, body: JSON.stringify(row) };
-
-/** Revisions with the data of their attachments, none of which is held whole. */
-async function* openedTexts(rows: readonly OpenRow[]): AsyncGenerator<string, void, void> {
-  let before = '[';
-  for (const row of rows) {
-    yield before;
-    yield* rowJson(row);
-    before = ',';
-  }
-  yield before === ',' ? ']\n' : '[]\n';
-}
 
 type OpenRevsOptions = GetOptions & { readonly open_revs: 'all' | readonly Rev[] };
 
@@ -206,16 +199,6 @@ export const rowsOf = (
 
 const hasRows = (database: Database): database is Database & RowSource =>
   typeof (database as Partial<RowSource>).openRevs === 'function';
-
-/** Rows as JSON, each made when those before it were taken. */
-async function* rowTexts(rows: Iterable<OpenRevsRow>): AsyncGenerator<string, void, void> {
-  let before = '[';
-  for (const row of rows) {
-    yield before + JSON.stringify(row);
-    before = ',';
-  }
-  yield before === ',' ? ']\n' : '[]\n';
-}
 
 export async function putDoc(context: DatabaseContext, id: string): Promise<Answer> {
   const { request, server, query } = context;

@@ -8,28 +8,24 @@ import {
   notImplemented,
   queryParseError,
 } from '@settledb/core';
-import { jsonResponse } from './server-answer';
 import { readObject } from './server-body';
 import type { DatabaseContext, DatabaseRoute } from './server-context';
 import { Options } from './server-options';
 import type { Query } from './server-query';
-import { keyedText, lineOf, pickedKeys, rangeText, type Text } from './server-rows';
-import { withSeqText } from './server-seq';
-import { gatheredResponse, type List, MAX_QUERIES, severalResponse } from './server-several';
-import { isObject } from './wire';
+import { keyedText, lineOf, pickedKeys, rangeText } from './server-rows';
+import { gatheredResponse, listText, severalResponse, type Text } from './server-several';
 
 /** Local documents named in one request: each one is read separately. */
 const MAX_LOCAL_KEYS = 1_000;
 /** Which documents are listed. */
-type Lister = (context: DatabaseContext, asked: Asked) => Promise<List>;
+type Lister = (context: DatabaseContext, asked: Asked) => Text;
 
 const route =
   (list: Lister): DatabaseRoute =>
   async (context) => {
     const { request, query, server } = context;
     const body = request.method === 'POST' ? await readObject(request, { limit: server.limits.request }) : {};
-    const found = await list(context, allDocsOptions(query, body));
-    return isText(found) ? gatheredResponse(lineOf(found)) : jsonResponse(200, withSeqText(found));
+    return gatheredResponse(lineOf(list(context, allDocsOptions(query, body))));
   };
 
 /** `queries`: several lists, each with its options, in one answer. */
@@ -39,22 +35,8 @@ const queriesRoute =
     const { request, query, server } = context;
     const { queries } = await readObject(request, { limit: server.limits.request });
     if (queries === undefined) throw badRequest('POST body must include `queries` parameter.');
-    if (!Array.isArray(queries)) throw badRequest('`queries` member must be an array.');
-    if (queries.length > MAX_QUERIES) throw badRequest(`At most ${MAX_QUERIES} queries at a time`);
-    const asked = queries.map((each: unknown) => {
-      if (!isObject(each)) throw badRequest('A query must be an object');
-      return allDocsOptions(query, each);
-    });
-    async function* lists(): AsyncGenerator<List, void, void> {
-      for (const each of asked) {
-        const found = await list(context, each);
-        yield isText(found) ? found : withSeqText(found);
-      }
-    }
-    return severalResponse(lists());
+    return severalResponse(queries, (each) => list(context, allDocsOptions(query, each)));
   };
-
-const isText = (list: List): list is Text => Symbol.asyncIterator in list;
 
 export const allDocs = route(listDocs);
 export const allDocsQueries = queriesRoute(listDocs);
@@ -63,29 +45,30 @@ export const designDocsQueries = queriesRoute(listDesigns);
 export const localDocs = route(listLocals);
 export const localDocsQueries = queriesRoute(listLocals);
 
-async function listDocs(context: DatabaseContext, { keys, ...options }: Asked): Promise<List> {
+function listDocs(context: DatabaseContext, { keys, ...options }: Asked): Text {
   const rest = options as AllDocsOptions;
   return keys === undefined ? rangeText(context, rest) : keyedText(context, keys, rest);
 }
 
 /** Like `_all_docs`, within the ids of design documents. */
-async function listDesigns(context: DatabaseContext, asked: Asked): Promise<List> {
+async function* listDesigns(context: DatabaseContext, asked: Asked): Text {
   const { database, request } = context;
   const signal = request.signal;
   const all = { startkey: '_design/', endkey: '_design0', inclusive_end: false };
   const total_rows = (await database.allDocs({ ...all, signal })).rows.length;
   if (asked.keys !== undefined) {
     const keys = asked.keys.filter((key) => typeof key === 'string' && key.startsWith('_design/'));
-    return keyedText(context, keys, asked as AllDocsOptions, { total_rows });
+    return yield* keyedText(context, keys, asked as AllDocsOptions, { total_rows });
   }
   const { startkey, endkey, key, keys: _, descending, inclusive_end, ...rest } = withTextBounds(asked);
   const [low, high] = descending ? [endkey, startkey] : [startkey, endkey];
   const lowest = low !== undefined && low > all.startkey ? low : all.startkey;
   const highest = high !== undefined && high < all.endkey ? high : all.endkey;
   const bounds = descending ? { startkey: highest, endkey: lowest } : { startkey: lowest, endkey: highest };
-  if (key !== undefined && !key.startsWith('_design/')) return { total_rows, offset: 0, rows: [] };
+  if (key !== undefined && !key.startsWith('_design/'))
+    return yield JSON.stringify({ total_rows, offset: 0, rows: [] });
   const range = key === undefined ? { ...bounds, inclusive_end } : { key };
-  return rangeText(context, { ...rest, ...range, descending }, { total_rows });
+  yield* rangeText(context, { ...rest, ...range, descending }, { total_rows });
 }
 
 /** A database that can list its `_local/` documents, as `LocalDatabase` can. */
@@ -103,7 +86,7 @@ interface ListsLocals {
 }
 
 /** The named ones of any database, or all of them if the database can list them. */
-async function listLocals({ database, request }: DatabaseContext, asked: Asked): Promise<List> {
+async function* listLocals({ database, request }: DatabaseContext, asked: Asked): Text {
   const { keys, key, include_docs } = asked;
   const signal = request.signal;
   const rowOf = (doc: ExistingDoc): object => ({
@@ -117,24 +100,21 @@ async function listLocals({ database, request }: DatabaseContext, asked: Asked):
     const { localDocs: list } = database as Partial<ListsLocals>;
     if (list === undefined) throw notImplemented('This database does not list its local documents');
     const docs = await list.call(database, { ...withTextBounds(asked), include_docs: false, signal });
-    if (!include_docs) return { total_rows: null, offset: null, rows: docs.map(rowOf) };
+    if (!include_docs) return yield JSON.stringify({ total_rows: null, offset: null, rows: docs.map(rowOf) });
     // Each is read when its row is taken, as they may be large.
     wanted = docs.map(({ _id }) => _id);
   } else {
     wanted = pickedKeys(keys ?? [key], asked);
     if (wanted.length > MAX_LOCAL_KEYS) throw badRequest(`At most ${MAX_LOCAL_KEYS} keys at a time`);
   }
-  return text();
+  yield* listText('{"total_rows":null,"offset":null,"rows":[', rows(), ']}');
 
-  async function* text(): Text {
-    let before = '{"total_rows":null,"offset":null,"rows":[';
+  async function* rows(): Text {
     for (const each of wanted) {
       const doc = typeof each === 'string' && isLocalId(each) ? await find(each) : undefined;
       if (doc === undefined && keys === undefined) continue;
-      yield before + JSON.stringify(doc === undefined ? { key: each, error: 'not_found' } : rowOf(doc));
-      before = ',';
+      yield JSON.stringify(doc === undefined ? { key: each, error: 'not_found' } : rowOf(doc));
     }
-    yield before === ',' ? ']}' : `${before}]}`;
   }
 
   async function find(id: string): Promise<ExistingDoc | undefined> {

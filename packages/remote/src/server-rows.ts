@@ -9,8 +9,7 @@ import { type AllDocsOptions, type Database, DOCS_AS_TEXT } from '@settledb/core
 import type { DatabaseContext } from './server-context';
 import { type DataOptions, rowsWithData, withoutLarge } from './server-row-data';
 import { withSeqText } from './server-seq';
-
-export type Text = AsyncGenerator<string, void, void>;
+import type { Text } from './server-several';
 
 /** Rows of the first portion: with documents of 8 MB, this many are 256 MB at the very most. */
 export const FIRST = 32;

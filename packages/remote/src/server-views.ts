@@ -18,9 +18,8 @@ import { Options } from './server-options';
 import { portionsOf } from './server-portions';
 import type { Query } from './server-query';
 import { rowsWithData, withoutLarge } from './server-row-data';
-import { beginning, FIRST, lineOf, type Text, written } from './server-rows';
-import { gatheredResponse, type List, MAX_QUERIES, severalResponse } from './server-several';
-import { isObject } from './wire';
+import { beginning, FIRST, lineOf, written } from './server-rows';
+import { gatheredResponse, severalResponse, type Text } from './server-several';
 
 /** Numbers are numbers here. */
 type Asked = ViewOptions & { readonly skip?: number | undefined; readonly limit?: number | undefined };
@@ -34,23 +33,15 @@ export async function view(
 ): Promise<Answer> {
   const { query, request, server } = context;
   const body = request.method === 'POST' ? await readObject(request, { limit: server.limits.request }) : {};
-  if (!several && body.queries === undefined)
-    return gatheredResponse(
-      lineOf(viewText(context, queries, name, viewOptions(query, inQuery(query, body)))),
-    );
-  if (!Array.isArray(body.queries)) throw badRequest('`queries` member must be an array.');
-  if (body.queries.length > MAX_QUERIES) throw badRequest(`At most ${MAX_QUERIES} queries at a time`);
-  const all = body.queries.map((each: unknown) => {
-    if (!isObject(each)) throw badRequest('A query must be an object');
-    return viewOptions(query, each);
-  });
-  // What is wrong with the view is said also where nothing is asked of it.
-  if (all.length === 0) await queries.queries?.(name, [], { signal: request.signal });
-  // One by one, not by `queries.queries`: each list is sent before the next is made.
-  async function* lists(): AsyncGenerator<List, void, void> {
-    for (const options of all) yield viewText(context, queries, name, options);
+  const list = (options: Asked): Text => viewText(context, queries, name, options);
+  if (several || body.queries !== undefined) {
+    // What is wrong with the view is said also where nothing is asked of it.
+    if (Array.isArray(body.queries) && body.queries.length === 0)
+      await queries.queries?.(name, [], { signal: request.signal });
+    // One by one, not by `queries.queries`: each list is sent before the next is made.
+    return severalResponse(body.queries, (each) => list(viewOptions(query, each)));
   }
-  return severalResponse(lists());
+  return gatheredResponse(lineOf(list(viewOptions(query, inQuery(query, body)))));
 }
 
 /** Keys that are looked up at a time: a request may have millions, which would block the server for as long as a minute. */
