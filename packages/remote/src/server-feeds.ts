@@ -16,6 +16,7 @@ import { type Answer, closing } from './server-answer';
 import type { FeedRequest } from './server-changes';
 import { rowWithData } from './server-row-data';
 import { seqText } from './server-seq';
+import { begun, toStream } from './server-streams';
 import { JSON_TYPE } from './wire';
 
 /** Characters gathered before they go to the stream: a row at a time would cost a system call each. */
@@ -278,28 +279,12 @@ async function respond(
   headers = FEED_HEADERS,
 ): Promise<Answer> {
   const encoder = new TextEncoder();
-  let next: IteratorResult<string, unknown> | undefined = await text.next();
-  const stream = new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        try {
-          const { done, value } = next ?? (await text.next());
-          next = undefined;
-          if (done !== true) return controller.enqueue(encoder.encode(value));
-          feed.done();
-          controller.close();
-        } catch (error) {
-          feed.done();
-          controller.error(error);
-        }
-      },
-      cancel() {
-        feed.cancel();
-        // Ends the feeds that the text is made from. This waits for the current piece, so it is not awaited.
-        text.return(undefined).catch(() => {});
-      },
-    },
-    { highWaterMark: 0 },
-  );
-  return new Response(stream, { status: 200, headers });
+  async function* bytes(): AsyncGenerator<Uint8Array, void, void> {
+    try {
+      for await (const piece of text) yield encoder.encode(piece);
+    } finally {
+      feed.done();
+    }
+  }
+  return new Response(toStream(await begun(bytes()), feed.cancel), { status: 200, headers });
 }

@@ -4,7 +4,7 @@
  */
 import { badRequest } from '@settledb/core';
 import { type Answer, jsonTextResponse } from './server-answer';
-import { textStream } from './server-streams';
+import { respondWith, textStream } from './server-streams';
 import { isObject, JSON_TYPE } from './wire';
 
 /** Queries of one request, each a list of its own. */
@@ -82,15 +82,16 @@ export async function gatheredResponse(pieces: Text): Promise<Answer> {
     text += value;
   }
   async function* all(): Text {
-    for await (const piece of pieces) {
-      if (text.length >= PIECE_LENGTH) {
-        yield text;
-        text = '';
-      }
-      text += piece;
-    }
     yield text;
+    text = '';
+    for await (const piece of pieces) {
+      text += piece;
+      if (text.length < PIECE_LENGTH) continue;
+      yield text;
+      text = '';
+    }
+    if (text !== '') yield text;
   }
   const headers = { 'content-type': JSON_TYPE, 'cache-control': 'must-revalidate' };
-  return new Response(textStream(all()), { status: 200, headers });
+  return respondWith(200, headers, textStream(all()));
 }

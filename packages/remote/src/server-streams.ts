@@ -20,19 +20,17 @@ export async function* iterate<T>(stream: ReadableStream<T>): AsyncGenerator<T, 
   }
 }
 
-export function toStream<T>(pieces: AsyncIterator<T, void>): ReadableStream<T> {
+/** @param leave called when the reader leaves, before `pieces` are left */
+export function toStream<T>(pieces: AsyncIterator<T, void>, leave?: () => void): ReadableStream<T> {
   return new ReadableStream<T>(
     {
       async pull(controller) {
-        try {
-          const { done, value } = await pieces.next();
-          if (done === true) controller.close();
-          else controller.enqueue(value);
-        } catch (error) {
-          controller.error(error);
-        }
+        const { done, value } = await pieces.next();
+        if (done === true) controller.close();
+        else controller.enqueue(value);
       },
       cancel() {
+        leave?.();
         // This waits for the current piece, so it is not awaited.
         pieces.return?.().catch(() => {});
       },
@@ -84,14 +82,24 @@ export async function respondWith(
   headers: Record<string, string>,
   stream: ReadableStream<Uint8Array>,
 ): Promise<Response> {
-  const pieces = iterate(stream);
-  const first = await pieces.next();
-  async function* all(): AsyncGenerator<Uint8Array, void, void> {
-    if (first.done === true) return;
-    yield first.value;
-    yield* pieces;
-  }
-  return new Response(toStream(all()), { status, headers });
+  return new Response(toStream(await begun(iterate(stream))), { status, headers });
+}
+
+/**
+ * The same pieces, of which the first is made now.
+ *
+ * Not a generator: one that is left before it was begun runs none of its code, and would not leave `pieces`, which were.
+ */
+export async function begun<T>(pieces: AsyncGenerator<T, void, void>): Promise<AsyncIterator<T, void>> {
+  let first: Promise<IteratorResult<T, void>> | undefined = Promise.resolve(await pieces.next());
+  return {
+    next() {
+      const next = first ?? pieces.next();
+      first = undefined;
+      return next;
+    },
+    return: () => pieces.return(),
+  };
 }
 
 /** Text as the bytes of an answer. */
