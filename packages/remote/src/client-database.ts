@@ -12,6 +12,7 @@ import { badResponse } from './client-error';
 import type { Http } from './client-http';
 import { getCall, readDoc } from './client-read';
 import { pause } from './client-wait';
+import { unlessMissing } from './wire';
 
 /** ms between two looks at a compaction that the server still has under way. */
 const COMPACT_INTERVAL_MS = 200;
@@ -42,9 +43,7 @@ export async function identify(http: Http, signal: AbortSignal | undefined): Pro
     if ([403, 404, 405].includes(error.status)) return database;
     // Not JSON: an app's page at the root, with the databases on its own origin; or a login page in front of everything, as in hotels.
     if (error.name !== 'bad_response') throw error;
-    await readInfo(http, { signal }).catch((cause: unknown) => {
-      if (!isDatabaseError(cause) || cause.status !== 404) throw cause;
-    });
+    await unlessMissing(readInfo(http, { signal }));
     return database;
   }
 }
@@ -85,29 +84,22 @@ export async function purge(
   rev: Rev,
   { signal }: CallOptions,
 ): Promise<{ ok: true; deletedRevs: Rev[]; documentWasRemovedCompletely: boolean }> {
-  const body = new Map([[id, [rev]]]);
   const answer = await http.json({
     method: 'POST',
     path: '/_purge',
-    body: Object.fromEntries(body),
+    body: { [id]: [rev] },
     signal,
     docId: id,
   });
   const deletedRevs = check.checkPurged(answer, id);
   if (deletedRevs.length === 0) throw notFound('missing', id);
   const all = { open_revs: 'all', signal } as const;
-  const left = await readDoc(http, id, getCall(id, all), all, undefined).catch((error: unknown) => {
-    if (isDatabaseError(error) && error.status === 404) return [];
-    throw error;
-  });
+  const left = (await unlessMissing(readDoc(http, id, getCall(id, all), all, undefined))) ?? [];
   return { ok: true, deletedRevs, documentWasRemovedCompletely: Array.isArray(left) && left.length === 0 };
 }
 
 /** A database that does not exist counts as destroyed. */
 export async function destroy(http: Http, { signal }: CallOptions): Promise<void> {
-  try {
-    check.checkOk(await http.json({ method: 'DELETE', path: '', signal }), 'the deletion');
-  } catch (error) {
-    if (!isDatabaseError(error) || error.status !== 404) throw error;
-  }
+  const answer = await unlessMissing(http.json({ method: 'DELETE', path: '', signal }));
+  if (answer !== undefined) check.checkOk(answer, 'the deletion');
 }

@@ -4,7 +4,6 @@ import {
   type DatabaseError,
   type Doc,
   digestMismatch,
-  isDatabaseError,
   type OpenAttachmentOptions,
   type OpenedAttachment,
   portableBytes,
@@ -18,7 +17,7 @@ import { agreedRev, checkRev } from './server-docs';
 import type { ServerRequest } from './server-request';
 import { iterate, respondWith, toStream } from './server-streams';
 import { prepareWrite } from './server-write';
-import { DEFAULT_TYPE, encodeDocId, encodePart } from './wire';
+import { DEFAULT_TYPE, encodeDocId, encodePart, unlessMissing } from './wire';
 
 /** Ranges in one request; if there are more, they are ignored, as in CouchDB. */
 const MAX_RANGES = 9;
@@ -193,18 +192,11 @@ function readRev(context: DatabaseContext): string | undefined {
 }
 
 /** Validators see the document as it is stored: only its attachments change. */
-async function checkEdit(
-  { ...context }: DatabaseContext,
-  id: string,
-  rev: string | undefined,
-): Promise<void> {
+async function checkEdit(context: DatabaseContext, id: string, rev: string | undefined): Promise<void> {
   let doc: Doc = { _id: id };
   if (context.server.validators !== undefined) {
-    try {
-      doc = (await context.database.get(id, rev === undefined ? {} : { rev })) as Doc;
-    } catch (error) {
-      if (!isDatabaseError(error) || error.status !== 404) throw error;
-    }
+    const found = await unlessMissing(context.database.get(id, rev === undefined ? {} : { rev }));
+    doc = (found as Doc | undefined) ?? doc;
   }
   await prepareWrite(context, doc);
 }

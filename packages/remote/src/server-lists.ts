@@ -3,7 +3,6 @@ import {
   type AllDocsOptions,
   badRequest,
   type ExistingDoc,
-  isDatabaseError,
   isLocalId,
   notImplemented,
   queryParseError,
@@ -14,6 +13,7 @@ import { Options } from './server-options';
 import type { Query } from './server-query';
 import { keyedText, lineOf, pickedKeys, rangeText } from './server-rows';
 import { gatheredResponse, listText, severalResponse, type Text } from './server-several';
+import { unlessMissing } from './wire';
 
 /** Local documents named in one request: each one is read separately. */
 const MAX_LOCAL_KEYS = 1_000;
@@ -111,18 +111,10 @@ async function* listLocals({ database, request }: DatabaseContext, asked: Asked)
 
   async function* rows(): Text {
     for (const each of wanted) {
-      const doc = typeof each === 'string' && isLocalId(each) ? await find(each) : undefined;
+      const isId = typeof each === 'string' && isLocalId(each);
+      const doc = isId ? await unlessMissing(database.get(each, { signal })) : undefined;
       if (doc === undefined && keys === undefined) continue;
       yield JSON.stringify(doc === undefined ? { key: each, error: 'not_found' } : rowOf(doc));
-    }
-  }
-
-  async function find(id: string): Promise<ExistingDoc | undefined> {
-    try {
-      return await database.get(id, { signal });
-    } catch (error) {
-      if (isDatabaseError(error) && error.status === 404) return undefined;
-      throw error;
     }
   }
 }

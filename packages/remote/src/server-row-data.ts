@@ -2,9 +2,10 @@
  * Rows of lists and feeds whose documents come with the data of their attachments. Where attachments are large, documents are read with
  * stubs, and the data is written as it is read: an attachment may be larger than memory, and longer than a text can be.
  */
-import { type Database, type ExistingDoc, isDatabaseError, SMALL_DATA, type SmallData } from '@settledb/core';
+import { type Database, type ExistingDoc, SMALL_DATA, type SmallData } from '@settledb/core';
 import { docJson } from './server-multipart';
 import { type OpenDoc, openDoc, whileThere } from './server-opened';
+import { unlessMissing } from './wire';
 
 /** What is said of a row's document when it was read, and must be said of it when it is read again. */
 export interface DataOptions {
@@ -64,10 +65,5 @@ async function openNow(
     first = undefined;
     return found;
   };
-  try {
-    return await whileThere(find, (found) => openDoc({ database, doc: found, signal }, false));
-  } catch (error) {
-    if (isDatabaseError(error) && error.status === 404) return undefined;
-    throw error;
-  }
+  return unlessMissing(whileThere(find, (found) => openDoc({ database, doc: found, signal }, false)));
 }

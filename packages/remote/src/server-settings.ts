@@ -4,9 +4,10 @@
  *
  * Settings are read once and then kept in memory, at most {@link MAX_KNOWN} of them: one handler serves a set of databases.
  */
-import { type ExistingDoc, isDatabaseError, uuid } from '@settledb/core';
+import { type ExistingDoc, uuid } from '@settledb/core';
 import type { Databases } from './server-context';
 import { withDatabase } from './server-uses';
+import { unlessMissing } from './wire';
 
 /**
  * Databases whose settings are held in memory; those held longest make room. More than most servers have, and a few MB, since
@@ -111,14 +112,9 @@ export class Settings {
   }
 
   async #read(id: string): Promise<Row | undefined> {
-    return withDatabase(this.#databases, SETTINGS_DATABASE, async (database) => {
-      try {
-        return (await database.get(id)) as Row;
-      } catch (error) {
-        if (isDatabaseError(error) && error.status === 404) return undefined;
-        throw error;
-      }
-    });
+    return withDatabase(this.#databases, SETTINGS_DATABASE, (database) =>
+      unlessMissing(database.get(id) as Promise<Row>),
+    );
   }
 
   async #write(id: string, content: Record<string, unknown>): Promise<void> {
