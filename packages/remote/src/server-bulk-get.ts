@@ -182,13 +182,7 @@ function openRows(
   { id, docs, anew, ...how }: Source,
   encoded: boolean,
 ): Promise<Row<OpenDoc>[]> {
-  let first: Result | undefined = { id, docs };
-  const find = async (): Promise<Result> => {
-    const found = first ?? (await anew());
-    first = undefined;
-    return found;
-  };
-  return whileThere(find, async (found) => {
+  const open = async (found: Result): Promise<Row<OpenDoc>[]> => {
     const room = roomAhead();
     const opened: Row<OpenDoc>[] = [];
     for (const row of found.docs) {
@@ -196,7 +190,8 @@ function openRows(
       else opened.push({ ok: await openDoc({ database, doc: row.ok, signal, ...how }, encoded, room) });
     }
     return opened;
-  });
+  };
+  return whileThere(anew, open, { id, docs });
 }
 
 /** A part for each revision; those with attachments are multipart themselves. */

@@ -87,18 +87,21 @@ async function readAhead(pieces: AsyncGenerator<Uint8Array, void, void>, room: R
 /**
  * Opens what `find` finds. If that has disappeared by then, it is looked for again.
  *
+ * @param first what was found already
  * @throws what `find` does; not_found if it has disappeared each time
  */
 export async function whileThere<Found, Result>(
   find: () => Promise<Found>,
   open: (found: Found) => Promise<Result>,
+  first?: Found,
 ): Promise<Result> {
+  let found = first ?? (await find());
   for (let tries = 0; ; tries++) {
-    const found = await find();
     try {
       return await open(found);
     } catch (error) {
       if (!isDatabaseError(error) || error.status !== 404 || tries >= TRIES_MAX) throw error;
     }
+    found = await find();
   }
 }

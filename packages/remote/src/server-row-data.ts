@@ -59,11 +59,6 @@ async function openNow(
   { conflicts, att_encoding_info, signal }: DataOptions,
 ): Promise<OpenDoc | undefined> {
   const again = { conflicts, att_encoding_info, rev: doc._rev, latest: true };
-  let first: ExistingDoc | undefined = doc;
-  const find = async (): Promise<ExistingDoc> => {
-    const found = first ?? (await database.get(doc._id, again));
-    first = undefined;
-    return found;
-  };
-  return unlessMissing(whileThere(find, (found) => openDoc({ database, doc: found, signal }, false)));
+  const open = (found: ExistingDoc): Promise<OpenDoc> => openDoc({ database, doc: found, signal }, false);
+  return unlessMissing(whileThere(() => database.get(doc._id, again), open, doc));
 }
