@@ -109,6 +109,17 @@ describe('an answer not of the expected form is an error', () => {
     }
   });
 
+  it('and a list in place of the results of _bulk_get is no answer, with attachments as without', async () => {
+    for (const list of [[], [1], [{ other: {} }], [{ doc: { _id: 'a', _rev: '1-a' } }]]) {
+      const { fetch } = meddled({ 'POST /db/_bulk_get': () => Response.json(list) });
+      const db = remote(URL_OF_DB, { fetch });
+      for (const attachments of [false, true]) {
+        const answer = db.bulkGet({ docs: [{ id: 'a', rev: '1-a' }], attachments });
+        expect(await failureOf(answer)).toMatchObject({ name: 'bad_response' });
+      }
+    }
+  });
+
   it('bytes of an attachment without a type, as a PouchDB has them, are of the default type', async () => {
     const file = { digest: 'md5-SfaKXIST7CwL9ImCHCH8Ow==', revpos: 1, data: 'aGk=' };
     const _attachments = { f: file, g: { ...file, content_type: null }, h: { ...file, content_type: '' } };

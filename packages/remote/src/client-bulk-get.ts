@@ -19,7 +19,7 @@ import {
 } from '@settledb/core';
 import { parseJson } from './client-answer';
 import { resultsApart } from './client-apart';
-import { PARTS_OR_JSON, resultsOf, withParts } from './client-bulk-parts';
+import { type PartsOrJson, resultsOf, withParts } from './client-bulk-parts';
 import * as check from './client-check';
 import { type Call, flag, type Http } from './client-http';
 import type { Received, ReceiveOptions } from './client-parts';
@@ -125,18 +125,18 @@ async function ask<Content extends object>(
       return check.checkBulkGet<Content>(parseJson(text), ids);
     }
     // Multipart answers bring all of the data: they are for callers who want all of it.
-    const rows = attachments
-      ? await withParts(http, { ...call, accept: PARTS_OR_JSON }, options, bytes)
-      : await http.json(call);
-    const isParts = Array.isArray(rows);
+    const answer: PartsOrJson = attachments
+      ? await withParts(http, call, options, bytes)
+      : { json: await http.json(call) };
+    const { parts } = answer;
     const found = check.checkBulkGet<Content>(
-      isParts ? { results: resultsOf(asked, rows, Boolean(latest)) } : rows,
+      parts ? { results: resultsOf(asked, parts, Boolean(latest)) } : answer.json,
       ids,
     );
     const receive = (doc: ExistingDoc<Content>): ExistingDoc<Content> => {
       if (!revs) delete doc._revisions;
       // In a multipart answer the data was checked as it arrived.
-      return isParts ? doc : receiveDoc(doc, options, bytes);
+      return parts ? doc : receiveDoc(doc, options, bytes);
     };
     return {
       results: found.results.map(({ id, docs: each }) => ({
@@ -208,25 +208,19 @@ async function getOne<Content extends object>(
     docId: id,
   };
   try {
-    if (attachments && rev !== undefined) {
-      const parts = await withParts(http, { ...call, accept: PARTS_OR_JSON }, options, bytes);
-      const found = Array.isArray(parts) && parts.every(isReceived) ? parts.map(asOpenRev) : parts;
-      const docs = check.checkOpenRevs<Content>(found, id).map((row) =>
-        // In a multipart answer the data was checked as it arrived.
-        'ok' in row ? { ok: found === parts ? receiveDoc(row.ok, options, bytes) : row.ok } : missing,
-      );
-      return { id, docs };
-    }
-    const answer = await http.json(call);
+    const answer: PartsOrJson =
+      attachments && rev !== undefined
+        ? await withParts(http, call, options, bytes)
+        : { json: await http.json(call) };
+    const found = answer.parts ? answer.parts.map(asOpenRev) : answer.json;
     const rows: OpenRevsRow<Content>[] =
       rev === undefined
-        ? [{ ok: check.checkDoc<Content>(answer, id) }]
-        : check.checkOpenRevs<Content>(answer, id);
-    if (!attachments) return { id, docs: rows.map((row) => ('ok' in row ? { ok: row.ok } : missing)) };
-    return {
-      id,
-      docs: rows.map((row) => ('ok' in row ? { ok: receiveDoc(row.ok, options, bytes) } : missing)),
-    };
+        ? [{ ok: check.checkDoc<Content>(found, id) }]
+        : check.checkOpenRevs<Content>(found, id);
+    // In a multipart answer the data was checked as it arrived.
+    const receive = (doc: ExistingDoc<Content>): ExistingDoc<Content> =>
+      attachments && !answer.parts ? receiveDoc(doc, options, bytes) : doc;
+    return { id, docs: rows.map((row) => ('ok' in row ? { ok: receive(row.ok) } : missing)) };
   } catch (error) {
     // One document may be missing, forbidden or wrongly asked for; any other error means that the whole request fails.
     if (!isDatabaseError(error) || ![400, 403, 404].includes(error.status)) throw error;
@@ -234,5 +228,4 @@ async function getOne<Content extends object>(
   }
 }
 
-const isReceived = (row: unknown): row is Received => isObject(row) && ('doc' in row || 'other' in row);
 const asOpenRev = (row: Received): unknown => ('doc' in row ? { ok: row.doc } : row.other);

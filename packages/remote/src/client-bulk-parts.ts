@@ -10,20 +10,23 @@ interface Asked {
   readonly rev: Rev | undefined;
 }
 
-/** Asks for bytes rather than base64, where the server supports it. */
-export const PARTS_OR_JSON = 'multipart/mixed, application/json;q=0.9';
+/** The parts of a multipart answer; or the JSON, where the server knows no other form. */
+export type PartsOrJson =
+  | { readonly parts: readonly Received[] }
+  | { readonly parts?: undefined; readonly json: unknown };
 
-/** @returns the parts of a multipart answer, or the JSON if the server knows no other form */
+/** Asks for bytes rather than base64, where the server supports it. */
 export async function withParts(
   http: Http,
   call: Call,
   options: ReceiveOptions,
   bytes: Bytes | undefined,
-): Promise<Received[] | unknown> {
-  const { response, pieces } = await http.open(call);
+): Promise<PartsOrJson> {
+  const accept = 'multipart/mixed, application/json;q=0.9';
+  const { response, pieces } = await http.open({ ...call, accept });
   const type = response.headers.get('content-type');
-  if (!type?.startsWith('multipart/')) return parseJson(await readText(pieces));
-  return receiveParts(type, pieces, options, bytes);
+  if (!type?.startsWith('multipart/')) return { json: parseJson(await readText(pieces)) };
+  return { parts: await receiveParts(type, pieces, options, bytes) };
 }
 
 /** Parts do not name their requests: they answer them in order, or, if a server uses another order, each answers the one it fits. */
