@@ -52,7 +52,8 @@ export function parseJson(text: string, url?: string): unknown {
   }
 }
 
-function decode(decoder: TextDecoder, bytes?: Uint8Array): string {
+/** The next bytes of a text, or without any its end. @throws bad_response */
+export function decode(decoder: TextDecoder, bytes?: Uint8Array): string {
   try {
     return bytes === undefined ? decoder.decode() : decoder.decode(bytes, { stream: true });
   } catch (cause) {

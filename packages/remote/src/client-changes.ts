@@ -24,6 +24,7 @@ import { continuousPages } from './client-continuous';
 import { badResponse } from './client-error';
 import { type Call, flag, type Http, IDLE_TIMEOUT_MS, type QueryValues } from './client-http';
 import { receiveDoc } from './client-receive';
+import { pause } from './client-wait';
 
 /** Changes of one request of a live feed. Rows are some 100 bytes; with documents it is still a bounded answer. */
 const LIVE_PAGE = 1_000;
@@ -133,7 +134,7 @@ class Reader {
       const started = performance.now();
       if ((await ask()) > 0) continue;
       const early = MIN_POLL_MS - (performance.now() - started);
-      if (early > 0) await pause(early, this.#controller.signal);
+      if (early > 0) await pause(early, this.#controller.signal).catch(() => {});
     }
     return cancelled();
   }
@@ -357,18 +358,4 @@ function idleMs(options: ChangesOptions): number {
   const heartbeat = heartbeatMs(options);
   if (heartbeat !== undefined) return Math.max(heartbeat * MISSED_HEARTBEATS, DEFAULT_HEARTBEAT_MS);
   return (typeof options.timeout === 'number' ? options.timeout : IDLE_TIMEOUT_MS) + IDLE_TIMEOUT_MS;
-}
-
-/** Ends early, without an error, when `signal` is aborted. */
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const end = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', end);
-      resolve();
-    };
-    const timer = setTimeout(end, ms);
-    signal.addEventListener('abort', end);
-    if (signal.aborted) end();
-  });
 }

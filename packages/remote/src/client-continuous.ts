@@ -1,6 +1,6 @@
 /** A continuous feed: one request, a line for each change as it comes. */
 import type { Change, ChangesResult } from '@settledb/core';
-import { parseJson } from './client-answer';
+import { decode, parseJson } from './client-answer';
 import { checkChanges } from './client-check';
 import { badResponse } from './client-error';
 import type { Call, Http } from './client-http';
@@ -35,12 +35,4 @@ export async function* continuousPages(http: Http, call: Call): AsyncGenerator<C
     if (end !== undefined) return;
   }
   // A line that is cut off is requested again: the position is that of the last whole line.
-}
-
-function decode(decoder: TextDecoder, bytes: Uint8Array): string {
-  try {
-    return decoder.decode(bytes, { stream: true });
-  } catch (cause) {
-    throw badResponse('it is not UTF-8', cause);
-  }
 }

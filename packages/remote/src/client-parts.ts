@@ -1,6 +1,6 @@
 /**
  * `_bulk_get` and `open_revs` as multipart: documents with their attachments as bytes, each checked by length and digest as the
- * source stores it. Loaded when attachments are first asked for.
+ * source stores it.
  */
 import {
   type AttachmentsOptions,

@@ -78,9 +78,8 @@ const OF_ONE = ['conflicts', 'deleted_conflicts', 'local_seq', 'revs_info'] as c
 type Receive = <D extends ExistingDoc | null | undefined>(doc: D) => D;
 
 /** Puts the data of attachments into the form that was asked for, and checks it. */
-async function receiver(options: GetOptions, bytes: Bytes | undefined): Promise<Receive> {
-  if (!comesWithData(options)) return (doc) => doc;
-  return (doc) => receiveDoc(doc, options, bytes);
+function receiver(options: GetOptions, bytes: Bytes | undefined): Receive {
+  return comesWithData(options) ? (doc) => receiveDoc(doc, options, bytes) : (doc) => doc;
 }
 
 /** One document, or with `open_revs` the revisions asked for. `call`: of {@link getCall}. */
@@ -92,7 +91,7 @@ export async function readDoc<Content extends object>(
   bytes: Bytes | undefined,
 ): Promise<ExistingDoc<Content> | OpenRevsRow<Content>[]> {
   if (isDotId(id)) return readDotDoc<Content>(http, id, options, bytes);
-  const receive = await receiver(options, bytes);
+  const receive = receiver(options, bytes);
   const answer = await http.json(call);
   if (options.open_revs !== undefined)
     return check
@@ -123,7 +122,7 @@ export async function readAllDocs<Content extends object>(
   // With `keys`, CouchDB gives no offset; PouchDB, and a local database, give what was skipped.
   const answer = { ...found, offset: found.offset ?? options.skip ?? 0 };
   if (!options.include_docs || !options.attachments) return answer;
-  const receive = await receiver(options, bytes);
+  const receive = receiver(options, bytes);
   const rows = answer.rows.map((row) => ('doc' in row ? { ...row, doc: receive(row.doc) } : row));
   return { ...answer, rows };
 }
