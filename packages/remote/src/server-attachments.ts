@@ -13,7 +13,7 @@ import { type Bytes, writeMultipart } from './multipart';
 import { type Answer, failure, jsonResponse } from './server-answer';
 import { readBody } from './server-body';
 import type { DatabaseContext } from './server-context';
-import { agreedRev, checkRev } from './server-docs';
+import { agreedRev, checkRev, isKnown, notModified } from './server-docs';
 import type { ServerRequest } from './server-request';
 import { iterate, respondWith, toStream } from './server-streams';
 import { prepareWrite } from './server-write';
@@ -32,7 +32,7 @@ export async function getAttachment(context: DatabaseContext, id: string, name: 
   const headers = headersOf(whole);
   if (isKnown(request, headers.etag)) {
     await leave(whole);
-    return new Response(null, { status: 304, headers: { etag: headers.etag } });
+    return notModified(headers.etag);
   }
   const ranges =
     headers['accept-ranges'] === 'bytes' ? readRanges(request, headers.etag, whole.length) : undefined;
@@ -65,11 +65,6 @@ function headersOf({ content_type, digest, encoded_length }: OpenedAttachment) {
 }
 
 const isHeaderText = (text: string): boolean => /^[\x20-\x7e]+$/.test(text);
-
-function isKnown(request: ServerRequest, etag: string): boolean {
-  const tags = (request.headers.get('if-none-match') ?? '').split(',');
-  return tags.some((tag) => tag.trim().replace(/^W\//, '') === etag);
-}
 
 function acceptsGzip(header: string | null): boolean {
   return (header ?? '').split(',').some((each) => {

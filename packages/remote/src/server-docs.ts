@@ -123,12 +123,13 @@ function docHeaders(doc: ExistingDoc): { etag?: string } {
   return etag === undefined ? {} : { etag };
 }
 
-function isKnown(request: ServerRequest, etag: string | undefined): boolean {
+/** Whether the client has it: `If-None-Match`. */
+export function isKnown(request: ServerRequest, etag: string | undefined): boolean {
   const tags = request.headers.get('if-none-match');
   return tags?.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag) ?? false;
 }
 
-const notModified = (etag: string): Answer => new TextAnswer(NOT_MODIFIED, '', { etag });
+export const notModified = (etag: string): Answer => new TextAnswer(NOT_MODIFIED, '', { etag });
 
 /** None for a foreign revision that no header can carry. */
 function etagOf(rev: Rev): string | undefined {
