@@ -215,7 +215,7 @@ async function refuseFunctions({ database, query, server }: DatabaseContext): Pr
       `\`${byView ? 'view' : 'filter'}\` must be of the form \`designname/${byView ? 'view' : 'filter'}name\``,
     );
   }
-  if (server.evaluate !== undefined) return;
+  if (server.validators !== undefined) return;
   const doc = (await database.get(`_design/${ddoc}`)) as Record<string, unknown>;
   const functions = doc[byView ? 'views' : 'filters'];
   if (!isObject(functions) || !Object.hasOwn(functions, name)) throw notFound(`missing json key: ${name}`);

@@ -1,5 +1,5 @@
 /** What every route is given. */
-import type { Database, Evaluate, Queries } from '@settledb/core';
+import type { Database, Queries } from '@settledb/core';
 import type { Answer } from './server-answer';
 import type { Authenticator, User } from './server-auth';
 import type { Cookies } from './server-cookies';
@@ -54,13 +54,12 @@ export interface ServerState {
   readonly limits: Limits;
   /** Which patterns of `$regex` are run for users who are no administrators. */
   readonly regex: RegexPolicy;
-  /** Compiles functions of design documents; undefined if they are not run. */
-  readonly evaluate: Evaluate | undefined;
   /** What answers views and `_find` of a database; undefined: the database itself, where it can. */
   readonly queries: QueriesOf | undefined;
   readonly auth: Authenticator;
   readonly cookies: Cookies;
   readonly settings: Settings;
+  /** Undefined if functions of design documents are not run. */
   readonly validators: Validators | undefined;
   /** Runs `_replicate`; undefined if that is not offered. */
   readonly replicator: Replicator | undefined;

@@ -5,8 +5,8 @@
 import {
   type Database,
   DatabaseError,
-  type Evaluate,
   type ExistingDoc,
+  evaluate,
   forbidden,
   isDatabaseError,
   type Seq,
@@ -32,13 +32,8 @@ export interface Writing {
 }
 
 export class Validators {
-  readonly #evaluate: Evaluate;
   /** Functions of a database, with the seq at which they were read. */
   readonly #known = new WeakMap<Database, { readonly seq: Seq; readonly validators: readonly Validate[] }>();
-
-  constructor(evaluate: Evaluate) {
-    this.#evaluate = evaluate;
-  }
 
   /** The refusal of each document, in order; undefined if all functions accept it. */
   async check(
@@ -51,17 +46,6 @@ export class Validators {
     const refusals: (DatabaseError | undefined)[] = [];
     for (const doc of docs) refusals.push(await refusalOf(writing, doc, validators));
     return refusals;
-  }
-
-  /** A function meant to forbid something is not ignored because it cannot be compiled: it forbids everything then. */
-  #compile(id: string, source: string): Validate {
-    try {
-      return this.#evaluate(source)() as Validate;
-    } catch {
-      return () => {
-        throw { forbidden: `validate_doc_update of ${id} is no function` };
-      };
-    }
   }
 
   async #validators(database: Database): Promise<readonly Validate[]> {
@@ -77,11 +61,22 @@ export class Validators {
     });
     const validators = rows.flatMap((row) =>
       'doc' in row && isObject(row.doc) && typeof row.doc.validate_doc_update === 'string'
-        ? [this.#compile(row.id, row.doc.validate_doc_update)]
+        ? [compiled(row.id, row.doc.validate_doc_update)]
         : [],
     );
     this.#known.set(database, { seq, validators });
     return validators;
+  }
+}
+
+/** A function meant to forbid something is not ignored because it cannot be compiled: it forbids everything then. */
+function compiled(id: string, source: string): Validate {
+  try {
+    return evaluate(source)() as Validate;
+  } catch {
+    return () => {
+      throw { forbidden: `validate_doc_update of ${id} is no function` };
+    };
   }
 }
 

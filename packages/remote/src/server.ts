@@ -3,7 +3,7 @@
  *
  * Whatever a request does, the worst result is an error answer: everything thrown below ends in `errorResponse`.
  */
-import { badRequest, evaluate, isDatabaseError, notFound, unauthorized } from '@settledb/core';
+import { badRequest, isDatabaseError, notFound, unauthorized } from '@settledb/core';
 import { type Answer, errorResponse, TextAnswer, toDatabaseError, toResponse } from './server-answer';
 import { type Accounts, Authenticator, NOBODY, USERS_DATABASE } from './server-auth';
 import { checkHandlerOptions } from './server-check';
@@ -135,14 +135,13 @@ function makeState(options: HandlerOptions): ServerState {
     uuid: options.uuid,
     path: withoutSlash(options.path ?? ''),
     version: options.version ?? '0.1.0',
-    evaluate: runStoredFunctions === true ? evaluate : undefined,
     limits: { ...DEFAULT_LIMITS, ...options.limits },
     regex: options.regex ?? 'safe',
     queries: options.queries,
     auth: new Authenticator(options, databases, cookies),
     cookies,
     settings,
-    validators: runStoredFunctions === true ? new Validators(evaluate) : undefined,
+    validators: runStoredFunctions === true ? new Validators() : undefined,
     replicator: options.replicator,
     tasks: new Set(),
     isClosing: false,
