@@ -14,30 +14,21 @@ class Folder {
 
   constructor(most: number, random = new Random(1), warn?: (line: string) => void) {
     this.#random = random;
-    this.#open = new OpenDatabases({ most, warn });
+    this.#open = new OpenDatabases((name) => this.openExisting(name), { most, warn });
   }
 
   readonly use = async (name: string) => {
-    const used = await this.#open.use(name, () => this.openExisting(name));
+    const used = await this.#open.use(name);
     return used && { handle: used.database as unknown as Handle, release: used.release };
   };
   readonly openForGood = async (name: string) =>
-    (await this.#open.openForGood(name, () => this.openExisting(name))) as unknown as Handle | undefined;
-  readonly create = (name: string) =>
-    this.#open.create(
-      name,
-      () => this.openExisting(name),
-      () => this.#make(name),
-    );
+    (await this.#open.openForGood(name)) as unknown as Handle | undefined;
+  readonly create = (name: string) => this.#open.create(name, () => this.#make(name));
   readonly destroy = (name: string) =>
-    this.#open.destroy(
-      name,
-      () => this.openExisting(name),
-      async (database) => {
-        await database.close();
-        this.there.delete(name);
-      },
-    );
+    this.#open.destroy(name, async (database) => {
+      await database.close();
+      this.there.delete(name);
+    });
   readonly drop = (handle: Handle) => this.#open.drop(handle.name, handle as unknown as Database);
   readonly close = () => this.#open.close();
   get names(): string[] {
@@ -191,7 +182,9 @@ describe('databases of a server that are open', () => {
 
   it('refuses bounds that are none', () => {
     for (const most of [0, -1, 1.5, '5', null])
-      expect(() => new OpenDatabases({ most: most as number })).toThrow(/^max_dbs_open must be/);
+      expect(() => new OpenDatabases(async () => undefined, { most: most as number })).toThrow(
+        /^max_dbs_open must be/,
+      );
   });
 });
 

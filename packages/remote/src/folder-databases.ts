@@ -46,37 +46,29 @@ export class FolderDatabases implements Databases {
   ) {
     this.#dir = dir;
     this.#openDatabase = openDatabase;
-    this.#open = new OpenDatabases({ most: max_dbs_open, warn });
+    this.#open = new OpenDatabases((name) => this.#openExisting(name), { most: max_dbs_open, warn });
   }
 
   /** The database, which stays open until `close()`, however many others are open. */
   open(name: string): Promise<Database | undefined> {
-    return this.#open.openForGood(name, () => this.#openExisting(name));
+    return this.#open.openForGood(name);
   }
 
   /** The database until its `release`. */
   use(name: string): Promise<UsedDatabase | undefined> {
-    return this.#open.use(name, () => this.#openExisting(name));
+    return this.#open.use(name);
   }
 
   create(name: string): Promise<boolean> {
-    return this.#open.create(
-      name,
-      () => this.#openExisting(name),
-      () => this.#openDatabase(this.#path(name), { name, mustExist: false }),
-    );
+    return this.#open.create(name, () => this.#openDatabase(this.#path(name), { name, mustExist: false }));
   }
 
   destroy(name: string): Promise<boolean> {
-    return this.#open.destroy(
-      name,
-      () => this.#openExisting(name),
-      async (database) => {
-        await database.destroy();
-        // The adapter removes what it made; an empty folder would still be listed.
-        await rmdir(this.#path(name)).catch(() => {});
-      },
-    );
+    return this.#open.destroy(name, async (database) => {
+      await database.destroy();
+      // The adapter removes what it made; an empty folder would still be listed.
+      await rmdir(this.#path(name)).catch(() => {});
+    });
   }
 
   async list(): Promise<string[]> {

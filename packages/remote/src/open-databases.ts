@@ -13,6 +13,9 @@ import type { UsedDatabase } from './server-context';
  */
 const MAX_OPEN = 500;
 
+/** Opens the database of a name; undefined if it does not exist. */
+export type Open = (name: string) => Promise<Database | undefined>;
+
 export interface OpenDatabasesOptions {
   /** Most databases that are kept open, those in use among them: then the one that nobody has used for longest is closed. Default 500. */
   readonly most?: number | undefined;
@@ -32,6 +35,7 @@ interface Held {
 }
 
 export class OpenDatabases {
+  readonly #open: Open;
   readonly #most: number;
   readonly #warn: ((line: string) => void) | undefined;
   readonly #held = new Map<string, Held>();
@@ -45,17 +49,18 @@ export class OpenDatabases {
   #isClosed = false;
 
   /** @throws TypeError */
-  constructor({ most = MAX_OPEN, warn }: OpenDatabasesOptions = {}) {
+  constructor(open: Open, { most = MAX_OPEN, warn }: OpenDatabasesOptions = {}) {
     if (!(Number.isSafeInteger(most) && most > 0))
       throw new TypeError(`max_dbs_open must be a whole number from 1, not ${JSON.stringify(most)}`);
+    this.#open = open;
     this.#most = most;
     this.#warnedOf = most;
     this.#warn = warn;
   }
 
-  /** The database until its `release`; `open` opens it if it is not open, and gives undefined if it does not exist. */
-  async use(name: string, open: () => Promise<Database | undefined>): Promise<UsedDatabase | undefined> {
-    const held = this.#turns.pending(name) ? await this.#begin(name, open) : this.#hold(name, open);
+  /** The database until its `release`; undefined if it does not exist. */
+  async use(name: string): Promise<UsedDatabase | undefined> {
+    const held = this.#turns.pending(name) ? await this.#begin(name) : this.#hold(name);
     const database = await held.opening;
     if (database === undefined) return undefined;
     let isOver = false;
@@ -67,35 +72,27 @@ export class OpenDatabases {
   }
 
   /** Like {@link use}, until the database is destroyed or dropped, or all are closed. */
-  async openForGood(name: string, open: () => Promise<Database | undefined>): Promise<Database | undefined> {
-    const held = await this.#begin(name, open);
+  async openForGood(name: string): Promise<Database | undefined> {
+    const held = await this.#begin(name);
     const database = await held.opening;
     if (held.isForGood) this.#end(held);
     held.isForGood = true;
     return database;
   }
 
-  /** False if `open` finds one; otherwise `make` makes it. */
-  create(
-    name: string,
-    open: () => Promise<Database | undefined>,
-    make: () => Promise<Database>,
-  ): Promise<boolean> {
+  /** False if there is one; otherwise `make` makes it. */
+  create(name: string, make: () => Promise<Database>): Promise<boolean> {
     return this.#turns.take(name, async () => {
-      const there = await this.#usedFor(name, open);
+      const there = await this.#usedFor(name);
       return there === undefined && (await this.#usedFor(name, make)) !== undefined;
     });
   }
 
   /** False if there is none. `destroy` gets a database that is no longer held, and will not be held before it is done. */
-  destroy(
-    name: string,
-    open: () => Promise<Database | undefined>,
-    destroy: (database: Database) => Promise<void>,
-  ): Promise<boolean> {
+  destroy(name: string, destroy: (database: Database) => Promise<void>): Promise<boolean> {
     return this.#turns.take(name, async () => {
       const held = this.#held.get(name);
-      const database = await (held === undefined ? open() : held.opening);
+      const database = await (held === undefined ? this.#open(name) : held.opening);
       if (database === undefined) return false;
       if (held !== undefined) this.#forget(held);
       await destroy(database);
@@ -124,15 +121,15 @@ export class OpenDatabases {
     await Promise.allSettled(held.map(async ({ opening }) => (await opening)?.close()));
   }
 
-  async #begin(name: string, open: () => Promise<Database | undefined>): Promise<Held> {
+  async #begin(name: string): Promise<Held> {
     for (let turn = this.#turns.pending(name); turn; turn = this.#turns.pending(name)) await turn;
-    return this.#hold(name, open);
+    return this.#hold(name);
   }
 
   /** Begins a use. A database that is absent or fails to open is not held: the next use asks for it anew. */
-  #hold(name: string, open: () => Promise<Database | undefined>): Held {
+  #hold(name: string, open: Open = this.#open): Held {
     if (this.#isClosed) throw closed();
-    const held = this.#held.get(name) ?? this.#add(name, open());
+    const held = this.#held.get(name) ?? this.#add(name, open(name));
     if (held.uses++ === 0) this.#idle.delete(held);
     return held;
   }
@@ -163,7 +160,7 @@ export class OpenDatabases {
     return held;
   }
 
-  async #usedFor(name: string, open: () => Promise<Database | undefined>): Promise<Database | undefined> {
+  async #usedFor(name: string, open?: Open): Promise<Database | undefined> {
     const held = this.#hold(name, open);
     try {
       return await held.opening;
