@@ -80,6 +80,39 @@ describe('a database on private files', () => {
   });
 
   it.each([
+    0, 100,
+  ])('that is full, where the browser does not say so but writes %i bytes and then none: 507, and nothing is lost', async (left) => {
+    const system = new FakeOpfs();
+    const db = open(system);
+    await db.put({ _id: 'before' });
+    const fill = (): void => {
+      let room = left;
+      system.disk.fail = (call) => {
+        if (call !== 'writeSync') return undefined;
+        const most = room;
+        room = 0;
+        return most;
+      };
+    };
+    for (const write of [
+      () => db.put({ _id: 'refused', text: 'x'.repeat(1000) }),
+      () => db.putAttachment('refused', 'x', large(), 'a/b'),
+      () => db.putAttachment('refused', 'x', small(1), 'a/b'),
+      () => db.compact(),
+    ]) {
+      fill();
+      await expect(write()).rejects.toMatchObject({ status: 507, name: 'quota_exceeded' });
+      expect((await db.get('before'))._id).toBe('before');
+      system.disk.fail = () => undefined;
+      await db.post({});
+    }
+    system.kill();
+    const { rows } = await open(system).allDocs();
+    expect(rows).toHaveLength(5);
+    expect(rows.map(({ id }) => id)).toContain('before');
+  });
+
+  it.each([
     'sync',
     'writeSync',
   ])('keeps no file open after a pack could not be replaced, whichever %s failed', async (call) => {

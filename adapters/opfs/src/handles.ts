@@ -32,6 +32,8 @@ export async function openHandle(
 const CODES: Readonly<Record<string, string>> = {
   NotFoundError: 'ENOENT',
   QuotaExceededError: 'ENOSPC',
+  // Firefox (153), where a file is made longer.
+  NS_ERROR_FILE_NO_DEVICE_SPACE: 'ENOSPC',
   NoModificationAllowedError: 'EBUSY',
 };
 
@@ -48,6 +50,18 @@ export function coded(error: unknown): unknown {
 /** As the browser's own, for what this adapter knows by itself. */
 export const notFoundAt = (path: string): Error =>
   Object.assign(new Error(`ENOENT: there is no ${path}`), { code: 'ENOENT' });
+
+/**
+ * Answers how many bytes were written. Firefox (153) does not say that the storage is full: it writes less, and then nothing.
+ *
+ * @throws ENOSPC if nothing was
+ */
+export function written(handle: SyncHandle, from: Uint8Array, at: number): number {
+  const bytes = tried(() => handle.write(from, { at }));
+  if (bytes === 0 && from.length > 0)
+    throw Object.assign(new Error('ENOSPC: the browser wrote nothing'), { code: 'ENOSPC' });
+  return bytes;
+}
 
 export function tried<T>(call: () => T): T {
   try {

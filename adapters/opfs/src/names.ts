@@ -9,7 +9,7 @@
  */
 import { corrupt, uuid } from '@settledb/core';
 import { Bytes, crc32, moved, movedAll } from '@settledb/log';
-import type { SyncHandle } from './handles';
+import { type SyncHandle, written } from './handles';
 
 export const NAMES = 'names';
 const MAGIC = 'settopfs';
@@ -92,7 +92,7 @@ export class Names {
     copy.writeDoubleLE(this.#serial + 1, SERIAL_AT);
     copy.write(text, JSON_AT, 'latin1');
     copy.writeUInt32LE(crc32(copy.subarray(LENGTH_AT)), CRC_AT);
-    movedAll(copy.length, (done) => this.#handle.write(copy.subarray(done), { at: this.#at + done }));
+    movedAll(copy.length, (done) => written(this.#handle, copy.subarray(done), this.#at + done));
     this.#serial++;
     this.#isWritten = true;
   }

@@ -1,6 +1,6 @@
 /** The files of one database as a log wants them, over handles that this context alone has. */
 import { type FileState, type Files, join, LOOK_MS } from '@settledb/log';
-import { type SyncHandle, tried } from './handles';
+import { type SyncHandle, tried, written } from './handles';
 import { LargeFiles } from './large-files';
 import { NAMES } from './names';
 import { type NumberedFile, NumberedFiles } from './numbered-files';
@@ -110,7 +110,7 @@ export class OpfsFiles implements Files {
   writeSync(fd: number, data: Uint8Array, offset: number, length: number, position: number): number {
     this.#lookSoon();
     const from = data.subarray(offset, offset + length);
-    return tried(() => this.#opened(fd).handle.write(from, { at: position }));
+    return written(this.#opened(fd).handle, from, position);
   }
 
   async write(...call: Parameters<Files['write']>): Promise<number> {
