@@ -167,6 +167,15 @@ describe('a database on private files', () => {
     expect(rows.map(({ id }) => id)).toEqual(['new']);
   });
 
+  it('says what may be done where the browser keeps none, as Firefox does in private windows', async () => {
+    const root = (): Promise<never> => Promise.reject(new DOMException('Security error', 'SecurityError'));
+    await expect(new SettleDB('refused', { adapter: opfs({ root }) }).info()).rejects.toMatchObject({
+      status: 500,
+      name: 'io',
+      reason: 'opfs:refused: Security error; does the browser block cookies and site data here?',
+    });
+  });
+
   it('refuses waits that are none', () => {
     for (const waitMs of [-1, Number.NaN, '5', null])
       expect(() => opfs({ waitMs: waitMs as never })).toThrow(expect.objectContaining({ status: 400 }));

@@ -4,7 +4,7 @@
  *
  * One context at a time has a database open, and in it one journal: handles of a program share it by `location`.
  */
-import { afterTimer, badRequest, locked, notFound } from '@settledb/core';
+import { afterTimer, badRequest, locked, notFound, refusedHere, whyOf } from '@settledb/core';
 import type { Adapter, Journal, OpenOptions } from '@settledb/engine';
 import { generations, type Lock, LogJournal, openLog, trouble } from '@settledb/log';
 import { Directories } from './directories';
@@ -132,6 +132,9 @@ async function inPlace<T>(name: string, isReal: boolean, work: () => Promise<T>)
   try {
     return await work();
   } catch (error) {
-    throw trouble(`opfs:${name}`, coded(error));
+    const path = `opfs:${name}`;
+    // Also where Firefox has a private window.
+    if (nameOf(error) === 'SecurityError') throw refusedHere(`${path}: ${whyOf(error)}`, error);
+    throw trouble(path, coded(error));
   }
 }
