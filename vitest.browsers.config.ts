@@ -35,6 +35,16 @@ const PRIVATE_FILES = ['tests/opfs/*.browser.test.ts'];
 
 const firefox = findFirefox();
 
+/** What starts a browser by itself, from Node, several times; `--project firefox*` runs it with the rest. */
+const byItself = (engine: string) => ({
+  test: {
+    ...timeouts,
+    name: `${engine}-by-itself`,
+    include: process.platform === 'linux' ? ['tests/**/*.engine.test.ts'] : [], // processes are found in /proc
+    env: { ENGINE: engine },
+  },
+});
+
 /** The browsers besides Chromium: those of the system that are there. `tests/run.mjs` says which are not. */
 export default defineConfig({
   test: {
@@ -56,6 +66,7 @@ export default defineConfig({
                 },
               },
             },
+            byItself('firefox'),
           ]),
       ...(missingForWebKit() === undefined
         ? [
@@ -73,6 +84,7 @@ export default defineConfig({
                 },
               },
             },
+            byItself('webkit'),
           ]
         : []),
     ],

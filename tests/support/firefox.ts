@@ -20,6 +20,28 @@ const START_MS = 60_000;
 
 export const findFirefox = (): string | undefined => PLACES.find((path) => path !== '' && existsSync(path));
 
+/** What every profile of the tests has. */
+const PREFS = {
+  'browser.shell.checkDefaultBrowser': false,
+  'datareporting.policy.dataSubmissionEnabled': false,
+  'toolkit.telemetry.reportingpolicy.firstRun': false,
+  'app.update.enabled': false,
+  'network.captive-portal-service.enabled': false,
+  'network.connectivity-service.enabled': false,
+  'dom.min_background_timeout_value': 4,
+  'dom.disable_open_during_load': false,
+  // The user, who is asked whether storage may persist, says so at once.
+  'dom.storageManager.prompt.testing': true,
+  'dom.storageManager.prompt.testing.allow': true,
+};
+
+export function writePrefs(profile: string, more: Readonly<Record<string, unknown>>): void {
+  const lines = Object.entries({ ...PREFS, ...more }).map(
+    ([key, value]) => `user_pref("${key}", ${JSON.stringify(value)});`,
+  );
+  writeFileSync(join(profile, 'user.js'), lines.join('\n'));
+}
+
 export class Firefox {
   readonly #process: ChildProcess;
   readonly #profile: string;
@@ -31,24 +53,7 @@ export class Firefox {
   static async start(path: string): Promise<Firefox> {
     const port = await freePort();
     const profile = mkdtempSync(join(tmpdir(), 'settledb-firefox-'));
-    const prefs = {
-      'marionette.port': port,
-      'browser.shell.checkDefaultBrowser': false,
-      'datareporting.policy.dataSubmissionEnabled': false,
-      'toolkit.telemetry.reportingpolicy.firstRun': false,
-      'app.update.enabled': false,
-      'network.captive-portal-service.enabled': false,
-      'network.connectivity-service.enabled': false,
-      'dom.min_background_timeout_value': 4,
-      'dom.disable_open_during_load': false,
-      // The user, who is asked whether storage may persist, says so at once.
-      'dom.storageManager.prompt.testing': true,
-      'dom.storageManager.prompt.testing.allow': true,
-    };
-    const lines = Object.entries(prefs).map(
-      ([key, value]) => `user_pref("${key}", ${JSON.stringify(value)});`,
-    );
-    writeFileSync(join(profile, 'user.js'), lines.join('\n'));
+    writePrefs(profile, { 'marionette.port': port });
     const args = ['--headless', '--marionette', '--no-remote', '--profile', profile];
     const child = spawn(path, args, {
       stdio: 'ignore',

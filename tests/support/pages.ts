@@ -107,7 +107,7 @@ export async function openPages(options: PagesOptions): Promise<Pages> {
 /** Of this process: most tests of a file open pages of the same program. */
 const bundled = new Map<string, Promise<string>>();
 
-function bundle(entry: string | URL): Promise<string> {
+export function bundle(entry: string | URL): Promise<string> {
   const path = entry instanceof URL ? entry.pathname : entry;
   const made = bundled.get(path) ?? make(path);
   bundled.set(path, made);

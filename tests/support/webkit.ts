@@ -36,12 +36,7 @@ export class WebKit {
 
   static async start(): Promise<WebKit> {
     const processes: ChildProcess[] = [];
-    const env: NodeJS.ProcessEnv = {
-      ...process.env,
-      WEBKIT_DISABLE_COMPOSITING_MODE: '1',
-      LIBGL_ALWAYS_SOFTWARE: '1',
-    };
-    if (!env.DISPLAY) env.DISPLAY = await display(processes);
+    const env = await environment(processes);
     const port = await freePort();
     processes.push(spawn(DRIVER, [`--port=${port}`], { stdio: 'ignore', env }));
     const webkit = new WebKit(processes, `http://127.0.0.1:${port}`);
@@ -98,6 +93,12 @@ export class WebKit {
     if (!response.ok) throw new Error(`${value.error}: ${value.message}`);
     return value;
   }
+}
+
+/** What MiniBrowser is to be started with. A display of its own, if there is none, comes to the processes. */
+export async function environment(processes: ChildProcess[]): Promise<NodeJS.ProcessEnv> {
+  const DISPLAY = process.env.DISPLAY || (await display(processes));
+  return { ...process.env, DISPLAY, WEBKIT_DISABLE_COMPOSITING_MODE: '1', LIBGL_ALWAYS_SOFTWARE: '1' };
 }
 
 /** Starts a display that nobody sees. @returns its name */
