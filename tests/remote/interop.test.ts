@@ -194,6 +194,8 @@ describe.each(SERVERS)('our client and %s', (server, start) => {
     const several = await db.queries('people/tags', [{ key: 'x' }, { reduce: false, limit: 2 }]);
     expect(several[0]!.rows).toMatchObject([{ key: null, value: 3 }]);
     expect(several[1]!.rows).toHaveLength(2);
+    expect(await db.queries('people/tags', [])).toEqual([]);
+    await expect(db.queries('people/none', [])).rejects.toMatchObject({ status: 404 });
     await expect(db.query('people/none')).rejects.toMatchObject({ status: 404 });
     await expect(db.query('none')).rejects.toMatchObject({ status: 404 });
     // express-pouchdb has nothing to tell there, and says so in a form that is none.

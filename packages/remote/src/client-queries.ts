@@ -77,12 +77,12 @@ export abstract class RemoteQueries<Content extends object> implements Required<
       const call: Call = { method: 'POST', path: `${path}/queries`, design, body, signal };
       const answer = await http.json(call).catch((error: unknown) => {
         // No such view, a wrong query, or a server without this request (PouchDB's): asking one by one tells which.
-        if (queries.length > 0 && isDatabaseError(error) && [400, 404, 405, 501].includes(error.status))
-          return undefined;
+        if (isDatabaseError(error) && [400, 404, 405, 501].includes(error.status)) return undefined;
         throw error;
       });
       if (answer === undefined) {
         const results: ViewResult<Content>[] = [];
+        if (queries.length === 0) await this.#query(http, view, { limit: 0, signal });
         for (const query of queries) results.push(await this.#query(http, view, { ...query, signal }));
         return results;
       }
