@@ -64,6 +64,27 @@ describe('denied documents', () => {
     });
   });
 
+  it('are not those of which the target says something else, by their revision', async () => {
+    const [a, b] = await openTwo();
+    await a.bulkDocs(
+      ['1-a', '1-b'].map((_rev) => ({ _id: 'x', _rev })),
+      { new_edits: false },
+    );
+    let answers = 0;
+    const target = peer(b, {
+      bulkDocs: async () =>
+        answers++ > 0
+          ? []
+          : [
+              { id: 'x', error: 'forbidden' },
+              { id: 'x', rev: '1-b', error: 'missing_stub' },
+            ],
+    });
+    const result = await replicate(a, target);
+    expect(result).toMatchObject({ docs_read: 2, docs_written: 1, doc_write_failures: 1 });
+    expect(result.errors).toMatchObject([{ id: 'x', rev: '1-a' }]);
+  });
+
   it('are told and counted once, however often their checkpoint could not be written', async () => {
     const [a, b] = await openTwo();
     await fill(a, 9);

@@ -126,14 +126,16 @@ const isInvalid = (error: unknown): boolean =>
   error instanceof RangeError ||
   (error instanceof DatabaseError && error.name === 'doc_validation');
 
-/** Every row with the revision it is about, once; a row that names none is about all revisions of its document. */
+/** Every row with the revision it is about, once; a row that names none is about all revisions of its document that no other names. */
 function named(rows: readonly FailedRow[], docs: readonly AnyDoc[]): FailedRow[] {
+  const written = new RevSet();
+  for (const { _id, _rev } of docs) written.add(_id, _rev);
+  const isExact = ({ id, rev }: FailedRow): boolean => rev !== undefined && written.has(id, rev);
+  const others = rows
+    .filter((row) => !isExact(row))
+    .flatMap((row) => docs.filter(({ _id }) => _id === row.id).map(({ _rev }) => ({ ...row, rev: _rev })));
   const seen = new RevSet();
-  return rows.flatMap((row) => {
-    const revs = docs.filter(({ _id }) => _id === row.id).map(({ _rev }) => _rev);
-    const meant = row.rev !== undefined && revs.includes(row.rev) ? [row.rev] : revs;
-    return meant.filter((rev) => seen.add(row.id, rev)).map((rev) => ({ ...row, rev }));
-  });
+  return [...rows.filter(isExact), ...others].filter(({ id, rev }) => seen.add(id, rev ?? ''));
 }
 
 function refusedAlone({ _id, _rev }: AnyDoc, error: unknown): FailedRow {
