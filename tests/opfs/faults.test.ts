@@ -112,6 +112,20 @@ describe('a database on private files', () => {
     expect(rows.map(({ id }) => id)).toContain('before');
   });
 
+  it('that is full by an error that is no Error, as Firefox has them: 507', async () => {
+    const system = new FakeOpfs();
+    const db = open(system);
+    await db.info();
+    system.disk.fail = (call) => {
+      if (call === 'truncate') throw { name: 'NS_ERROR_FILE_NO_DEVICE_SPACE', message: '' };
+      return undefined;
+    };
+    const failure = { status: 507, name: 'quota_exceeded' };
+    await expect(db.putAttachment('a', 'x', large(), 'a/b')).rejects.toMatchObject(failure);
+    system.disk.fail = () => undefined;
+    await db.putAttachment('a', 'x', large(), 'a/b');
+  });
+
   it.each([
     'sync',
     'writeSync',

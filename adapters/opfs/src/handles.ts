@@ -40,11 +40,11 @@ const CODES: Readonly<Record<string, string>> = {
 export const nameOf = (error: unknown): string | undefined =>
   (error as { readonly name?: string } | null)?.name;
 
-/** The browser's error with the system's code, if it has one. */
+/** The browser's error with the system's code, if it has one. Those of Firefox's own names are no instances of Error. */
 export function coded(error: unknown): unknown {
   const code = CODES[nameOf(error) ?? ''];
-  if (code === undefined || !(error instanceof Error)) return error;
-  return Object.assign(new Error(error.message, { cause: error }), { code });
+  if (code === undefined) return error;
+  return Object.assign(new Error((error as Error).message, { cause: error }), { code });
 }
 
 /** As the browser's own, for what this adapter knows by itself. */
