@@ -23,7 +23,7 @@ export interface Encoded {
 }
 
 /** A record short enough to be written at once: valid until the next one is encoded. */
-export interface EncodedSmall extends Encoded {
+interface EncodedSmall extends Encoded {
   readonly bytes: Uint8Array;
 }
 
