@@ -17,6 +17,8 @@ export class Profile {
   readonly #folder = mkdtempSync(join(tmpdir(), 'settledb-killed-'));
   readonly #display: ChildProcess[] = [];
   #env: NodeJS.ProcessEnv = process.env;
+  #running: Running | undefined;
+  #isRemoved = false;
 
   static async make(engine: Engine): Promise<Profile> {
     const profile = new Profile(engine);
@@ -31,15 +33,20 @@ export class Profile {
 
   /** Each URL in a tab of its own, whose process, where the browser lets it, is its own too. */
   start(urls: readonly string[]): Running {
+    if (this.#isRemoved) throw new Error('the test is over');
     const [path, args] =
       this.#engine === 'firefox'
         ? [findFirefox()!, ['--headless', '--no-remote', '--profile', this.#folder]]
         : [findMiniBrowser()!, []];
     const browser = spawn(path, [...args, ...urls], { stdio: 'ignore', env: this.#env });
-    return new Running(browser, TABS[this.#engine]);
+    this.#running = new Running(browser, TABS[this.#engine]);
+    return this.#running;
   }
 
-  remove(): void {
+  /** With the browser, which a test that took too long leaves behind: it would go on, and make its profile anew. */
+  async remove(): Promise<void> {
+    this.#isRemoved = true;
+    await this.#running?.kill('at once');
     for (const child of this.#display) child.kill();
     rmSync(this.#folder, { recursive: true, force: true, maxRetries: 5 });
   }
@@ -79,12 +86,13 @@ export class Running {
 
   /** Processes of tabs. */
   get tabs(): number[] {
-    return this.#family.filter(({ name }) => this.#tabs.test(name)).map(({ pid }) => pid);
+    return this.family.filter(({ name }) => this.#tabs.test(name)).map(({ pid }) => pid);
   }
 
   /** All processes at once, or the main one alone, which the others follow when they notice. Resolves when all have ended. */
   async kill(how: 'at once' | 'main'): Promise<void> {
-    const pids = this.#family.map(({ pid }) => pid);
+    if (this.#hasEnded) return;
+    const pids = this.family.map(({ pid }) => pid);
     const gone = once(this.#browser, 'exit');
     for (const pid of how === 'main' ? [this.#browser.pid!] : pids) kill(pid);
     await gone;
@@ -94,8 +102,13 @@ export class Running {
       await new Promise((resolve) => setTimeout(resolve, 5));
   }
 
+  /** Killed, or by itself. Another process may have its id then. */
+  get #hasEnded(): boolean {
+    return this.#browser.exitCode !== null || this.#browser.signalCode !== null;
+  }
+
   /** The browser's processes, itself first. */
-  get #family(): Listed[] {
+  get family(): Listed[] {
     const all = list();
     const found = all.filter(({ pid }) => pid === this.#browser.pid);
     for (const { pid } of found) found.push(...all.filter(({ parent }) => parent === pid));
@@ -115,7 +128,7 @@ export function kill(pid: number): void {
 }
 
 /** Those that run. */
-function list(): Listed[] {
+export function list(): Listed[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
     .flatMap((pid) => {
