@@ -142,6 +142,16 @@ describe('a reduced query over many rows', () => {
     expect(await rowsRead(context, 'v', { ...limit, descending: true })).toBeLessThan(2 * 2_048 + 400);
   });
 
+  it('has as many groups as there are, more than a call takes arguments', async () => {
+    const map = (doc: Loose, emit: (key: unknown, value: unknown) => void): void => {
+      for (let i = 0; i < 3_000; i++) emit([doc.n, i], 1);
+    };
+    const context = await openContext(memory(), 'db', { views: { v: { map, reduce: '_sum' } } });
+    opened.push(context);
+    await context.database.bulkDocs(Array.from({ length: 50 }, (_, n) => ({ _id: `d${n}`, n })));
+    expect((await context.views.query('v', { group: true })).rows.length).toBe(150_000);
+  });
+
   it('answers the same again where JSON has no word for what was reduced', async () => {
     const map = (doc: Loose, emit: (key: unknown, value: unknown) => void): void => emit(doc.n, 1e308);
     const kinds = (values: readonly unknown[]): string => [...new Set(values.map(kindOf))].join();

@@ -46,7 +46,7 @@ async function oneByOne(
     const { state } = reduced;
     if (i === 0) first = state;
     else if (state?.tag !== first?.tag || state?.version !== first?.version) return undefined;
-    groups.push(...reduced.groups);
+    for (const group of reduced.groups) groups.push(group); // They may be more than a call takes arguments.
     if (groups.length >= options.wanted) break;
   }
   return { groups, state: first };
@@ -64,7 +64,8 @@ async function inOneGo(
   const groups: Group[] = [];
   for (const rows of found as readonly IndexEntry[][]) {
     if (groups.length >= options.wanted) break;
-    groups.push(...groupsOf(rows, { ...options, wanted: options.wanted - groups.length }));
+    const some = groupsOf(rows, { ...options, wanted: options.wanted - groups.length });
+    for (const group of some) groups.push(group);
   }
   return { groups, state };
 }

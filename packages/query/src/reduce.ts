@@ -27,6 +27,7 @@ import { statesOf, storeStretches } from './stretches';
 const FEW_ROWS = 300;
 /** Rows read at a time: some ms. */
 const READ_ROWS = 2_048;
+
 export interface ReduceOptions extends Grouping {
   readonly update?: IndexReadOptions['update'];
   readonly signal?: AbortSignal | undefined;
