@@ -135,6 +135,8 @@ describe.skipIf(!canOpenPages()).each(Object.entries(WORKERS))(
         const read = await other.call('run', 'get', 'before');
         expect(read.error).toBe('locked');
         expect(read.ms).toBeLessThan(TAKEOVER_MS);
+        // To overrule it would be in vain.
+        expect(await other.call('owners')).toEqual({ held: 1, waiting: 1 });
         await goOn();
         await vi.waitFor(() => other.run('put', { _id: 'after' }), PATIENCE);
         await putAtLast(owner, 'awake again');

@@ -101,6 +101,29 @@ describe('workers of several tabs', () => {
   });
 });
 
+it('workers of several tabs that open private files slowly leave them to the first, which nobody overrules', async ({
+  skip,
+}) => {
+  if (navigator.storage?.getDirectory === undefined) return skip('this browser has no private files');
+  const opened: string[] = [];
+  const name = `slow ${Math.random()}`;
+  const tabs = Array.from({ length: TABS }, () => {
+    const worker = new Worker(new URL('./slow-opfs-worker.ts', import.meta.url), { type: 'module' });
+    worker.addEventListener('message', ({ data }) => 'opened' in data && opened.push(data.opened));
+    const SettleDB = connect(worker, { adapters: ['opfs'], timeout_ms: PATIENCE.timeout });
+    onTestFinished(() => {
+      SettleDB.disconnect();
+      worker.terminate();
+    });
+    return new SettleDB(name);
+  });
+  await Promise.all(tabs.map((db) => db.info()));
+  for (const [n, db] of tabs.entries()) await db.put({ _id: `${n}` });
+  expect(await tabs[0]!.info()).toMatchObject({ doc_count: TABS });
+  expect(opened).toEqual([name]);
+  await tabs[0]!.destroy();
+});
+
 it('a page whose locks were taken while it was put away is served when it is back', async () => {
   // WebKit takes them from a page in its back/forward cache.
   const held = async (): Promise<string[]> =>

@@ -1,7 +1,8 @@
-/** A worker that stood still while the owner of all tabs answered it: its timers come before the answer behind them. */
+/** Which owners of all tabs are overruled: those that do not answer, unless that would be in vain. */
 import { uuid } from '@settledb/core';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { Election } from '../../packages/worker/src/election';
+import { PROTOCOL } from '../../packages/worker/src/wire';
 
 /** Longer than an owner is waited for. */
 const STILL_MS = 450;
@@ -13,9 +14,15 @@ interface Request {
 
 /** Web Locks of one name, as far as elections need them. */
 class Locks {
+  /** What else there is. */
+  readonly others: LockInfo[] = [];
   readonly #queue: Request[] = [];
   #held: Request | undefined;
   stolen = 0;
+
+  async query(): Promise<LockManagerSnapshot> {
+    return { held: this.others, pending: [] };
+  }
 
   request(_name: string, { steal }: LockOptions, term: Request['term']): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -62,10 +69,15 @@ function standStillAtNext(): () => boolean {
   return () => stood;
 }
 
-it('does not overrule an owner that answers', async () => {
+function stubLocks(): Locks {
   const locks = new Locks();
   vi.stubGlobal('navigator', { locks });
   onTestFinished(() => void vi.unstubAllGlobals());
+  return locks;
+}
+
+it('one that answers is not, by a worker whose timers came before the answer behind them', async () => {
+  const locks = stubLocks();
   const scope = uuid();
   const deposed = vi.fn();
   const events = { link: async () => {}, deposed };
@@ -78,4 +90,20 @@ it('does not overrule an owner that answers', async () => {
   expect(locks.stolen).toBe(0);
   expect(deposed).not.toHaveBeenCalled();
   for (const each of [other, owner]) each.resign();
+});
+
+it.each([
+  ['keeps private files', 'settledb:opfs:notes', 'owner', 0],
+  ['has none', 'settledb:idb:notes', 'owner', 1],
+  ['has none, while another has some', 'settledb:opfs:notes', 'other', 1],
+])('one that is silent and %s', async (_what, file, keeper, stolen) => {
+  const locks = stubLocks();
+  const scope = uuid();
+  const name = `settledb:owner:${PROTOCOL}:${scope}`;
+  void locks.request(name, {}, () => new Promise(() => {})).catch(() => {});
+  locks.others.push({ name, clientId: 'owner' }, { name: file, clientId: keeper });
+  const other = Election.begin(scope, 'other', { link: async () => {}, deposed: () => {} })!;
+  onTestFinished(() => other.resign());
+  expect(await other.suspect('owner')).toBe(true);
+  expect(locks.stolen).toBe(stolen);
 });

@@ -1,4 +1,7 @@
-/** One owner per database: a Web Lock, which ends with the context that holds it, however that ends. */
+/**
+ * One owner per database: a Web Lock, which ends with the context that holds it, however that ends. By its name workers know that the one
+ * they elected keeps files (packages/worker/src/election.ts).
+ */
 import { after, locked } from '@settledb/core';
 
 /**

@@ -4,8 +4,10 @@
  * once; one is enough, and replicates once. So an election that goes wrong for a moment costs effort, never data.
  *
  *   standing ─ lock granted ─▶ owner ─ resigned (frozen), or the lock was stolen (did not answer) ─▶ away ─▶ standing …
+ *
+ * But an owner with private files keeps them until it wakes, and nobody else could have its databases: it is waited for.
  */
-import { after, uuid } from '@settledb/core';
+import { after, locked, uuid } from '@settledb/core';
 import { workerTerminated } from './errors';
 import { LinkChannel } from './link-channel';
 import { type ClientInfo, type Endpoint, PROTOCOL, type Welcome } from './wire';
@@ -32,6 +34,15 @@ const ANSWER_MS = 300;
 const SUSPECT_MS = 200;
 /** Unanswered messages after which a page is told that nobody answers. */
 const ASKED = 20;
+/**
+ * ms for which an owner that is not overruled is asked. Longer than another context's files are waited for (adapters/opfs), and half of what
+ * a page waits for its own worker, however late its answers are on a busy machine.
+ */
+const KEEPER_MS = 5_000;
+/** Begins the names of locks on databases that one context at a time can have (adapters/opfs). */
+const FILES = 'settledb:opfs:';
+const STANDS_STILL =
+  'the worker of another tab, which has private files open, does not answer: it is busy, or stands still';
 
 export class Election {
   readonly #host: string;
@@ -78,16 +89,18 @@ export class Election {
 
   /**
    * Where a page of this worker is served: `undefined` for here.
-   * @throws worker_terminated if no owner is heard of
+   * @throws worker_terminated if no owner is heard of, `locked` if it keeps its files
    */
   async seat(client: ClientInfo): Promise<Welcome | undefined> {
+    const began = performance.now();
     for (let asked = 0; asked < ASKED; asked++) {
       if (this.#isOwner || !this.#wantsToBe) return undefined;
       const owner = await this.#ask({ type: 'who' }, (word) => (word.type === 'owner' ? word : undefined));
       // Elected meanwhile, or nobody can be. If nobody answers, the holder of the lock is asked once more, then overruled.
       if (this.#isOwner || !this.#wantsToBe) return undefined;
       if (owner === undefined) {
-        if (asked > 0) this.#steal();
+        const isKept = asked > 0 && !(await this.#overrule());
+        if (isKept && performance.now() - began >= KEEPER_MS) throw locked(STANDS_STILL);
         continue;
       }
       const link = `settledb:link:${uuid()}`;
@@ -100,7 +113,7 @@ export class Election {
     throw workerTerminated('No worker of this origin answers');
   }
 
-  /** Checks whether `host` is the owner and answers; if nobody does, takes its place. @returns whether `host` is not, or no longer */
+  /** Checks whether `host` is the owner and answers; if nobody does, takes its place. @returns whether `host` does not, or is not */
   async suspect(host: string): Promise<boolean> {
     if (this.#isOwner || !this.#wantsToBe) return host !== this.#host;
     const owner = await this.#ask(
@@ -108,7 +121,7 @@ export class Election {
       (word) => (word.type === 'owner' ? word : undefined),
       SUSPECT_MS,
     );
-    if (owner === undefined) this.#steal();
+    if (owner === undefined) await this.#overrule();
     return owner?.host !== host;
   }
 
@@ -134,10 +147,22 @@ export class Election {
     this.#tellHere();
   }
 
-  #steal(): void {
-    if (this.#isOwner || !this.#wantsToBe) return;
+  /**
+   * Takes the owner's place, unless it keeps files, or waits for some. That would be in vain, and on a busy machine for ever: each owner
+   * opens its databases, is silent meanwhile, and is overruled by one that must wait for it, to open them anew.
+   *
+   * @returns false if it keeps them
+   */
+  async #overrule(): Promise<boolean> {
+    const { held = [], pending = [] } = await navigator.locks.query();
+    const owner = held.find(({ name }) => name === this.#lock)?.clientId;
+    const isKeeper = ({ clientId, name }: LockInfo): boolean =>
+      clientId === owner && name?.startsWith(FILES) === true;
+    if ([...held, ...pending].some(isKeeper)) return false;
+    if (this.#isOwner || !this.#wantsToBe) return true;
     this.#waiting?.abort();
     this.#request({ steal: true });
+    return true;
   }
 
   /** Another worker has the lock: this one resigned, or did not answer for a while and the lock was stolen. */

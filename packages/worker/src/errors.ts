@@ -2,7 +2,7 @@
  * Errors on their way between page and host. A message would keep only `message`, and lose our classes; so errors
  * travel as plain data and are made again: status, name, reason, docId, stack, further fields (a replication's `result`), and causes.
  */
-import { badRequest, DatabaseError, isDatabaseError, refusedHere, thrownText } from '@settledb/core';
+import { badRequest, DatabaseError, isDatabaseError, locked, refusedHere, thrownText } from '@settledb/core';
 import type { WireError } from './wire';
 
 /** Depth of causes that travel along; deeper ones are dropped. */
@@ -21,6 +21,10 @@ const BASES: Record<string, new (message: string) => Error> = {
 export const workerTerminated = (reason: string, cause?: unknown): DatabaseError =>
   new DatabaseError({ status: 503, name: 'worker_terminated', reason, cause });
 
+/** The owner of all tabs keeps its files, and does not answer. */
+export const isLocked = (error: unknown): boolean =>
+  (error as { readonly name?: unknown } | null)?.name === 'locked';
+
 export const isTerminated = (error: unknown): boolean =>
   (error as { readonly name?: unknown } | null)?.name === 'worker_terminated';
 
@@ -38,6 +42,7 @@ export function fromControl(error: unknown): unknown {
   const { name, message } = (error ?? {}) as { name?: unknown; message?: string };
   if (isDatabaseError(error) || message === undefined) return error;
   if (name === 'worker_terminated') return workerTerminated(message, error);
+  if (name === 'locked') return locked(message);
   return name === 'bad_request' ? badRequest(message, error) : error;
 }
 

@@ -11,7 +11,7 @@ import { encodeArguments } from './arguments';
 import type { Encoding } from './arguments-scan';
 import { Call } from './call';
 import { Channel, type Sink } from './channel';
-import { workerTerminated } from './errors';
+import { isLocked, workerTerminated } from './errors';
 import { whenGone } from './life';
 import { OwnWorker } from './own-worker';
 import { LEFT, OTHER_TAB, OWN, Pulse } from './pulse';
@@ -243,7 +243,7 @@ export class Link {
       if (this.#closed) return endpoint.close();
       this.#begin(endpoint, welcome);
     } catch (error) {
-      this.#deaths++;
+      if (!isLocked(error)) this.#deaths++; // the owner may wake at any time, and was waited for
       this.#failWaiting(error);
     }
   }
