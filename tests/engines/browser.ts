@@ -89,6 +89,11 @@ export class Running {
     return this.family.filter(({ name }) => this.#tabs.test(name)).map(({ pid }) => pid);
   }
 
+  /** The process that keeps IndexedDB, in WebKit, which starts another. */
+  get storage(): number {
+    return this.#family.find(({ name }) => name.startsWith('WebKitNetworkPr'))!.pid;
+  }
+
   /** All processes at once, or the main one alone, which the others follow when they notice. Resolves when all have ended. */
   async kill(how: 'at once' | 'main'): Promise<void> {
     if (this.#hasEnded) return;

@@ -35,9 +35,12 @@ const views = { byN: (doc: { n?: number }, emit: (key: unknown) => void) => emit
 function open(): SettleDB {
   if (where === 'page') return new SettleDB('killed', { views });
   const script = where === 'private files' ? '/opfs.js' : '/worker.js';
-  const Kind = where === 'shared' ? SharedWorker : Worker;
   const adapters = [where === 'private files' ? 'opfs' : 'indexeddb'];
-  const Hosted = connect((() => new Kind(script, { type: 'module' })) as () => Worker, { adapters });
+  const make = (): Worker | SharedWorker =>
+    where === 'shared'
+      ? new SharedWorker(script, { type: 'module' })
+      : new Worker(script, { type: 'module' });
+  const Hosted = connect(make, { adapters });
   return new Hosted('killed') as unknown as SettleDB;
 }
 

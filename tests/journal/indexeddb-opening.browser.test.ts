@@ -1,6 +1,6 @@
 /** Opening IndexedDB on bad days: no answer, another format, storage that is denied, somebody who keeps it open. */
 import { indexeddb } from '@settledb/adapter-indexeddb';
-import { nextTask } from '@settledb/core';
+import { nextTask, STORAGE_LOST } from '@settledb/core';
 import { deleteDB, openDB } from 'idb';
 import { describe, expect, it, vi } from 'vitest';
 import { fill } from '../conformance/journal-bench';
@@ -52,6 +52,23 @@ describe('indexeddb opening', () => {
     await nextTask();
     vi.advanceTimersByTime(60_000);
     expect([calls, told]).toEqual([1, []]);
+  });
+
+  it('says so when the browser will go on to refuse it, as WebKit does without its storage process; not of another failure', async () => {
+    const lost = vi.fn();
+    addEventListener(STORAGE_LOST, lost);
+    for (const [message, times] of [
+      ['Connection to Indexed Database server lost. Refresh the page to try again', 1],
+      ['Internal error', 1], // in all
+    ] as const) {
+      const openDB = async (): Promise<never> => {
+        throw new DOMException(message, 'UnknownError');
+      };
+      const opening = indexeddb({ driver: { openDB } }).open(newName());
+      await expect(opening).rejects.toMatchObject({ name: 'io', reason: expect.stringContaining(message) });
+      expect(lost).toHaveBeenCalledTimes(times);
+    }
+    removeEventListener(STORAGE_LOST, lost);
   });
 
   it('closes a connection that comes after the deadline', async () => {

@@ -38,6 +38,10 @@ export class NotTaken extends Error {
 export const isUnsaid = (cause: unknown): boolean =>
   !cause || (nameOf(cause) === 'UnknownError' && /record/.test((cause as Error).message));
 
+/** WebKit refuses this context its storage from now on (2.50): what it says whenever a database is opened after its storage process ended. */
+export const isLostForGood = (cause: unknown): boolean =>
+  nameOf(cause) === 'UnknownError' && /server lost/.test((cause as Error).message);
+
 /** The browser says that the storage is full. */
 export const isFull = (cause: unknown): boolean => nameOf(cause) === 'QuotaExceededError';
 

@@ -3,10 +3,10 @@
  *
  * An open request cannot be taken back; if it succeeds after the deadline, the connection is closed at once.
  */
-import { after, type DatabaseError, ioError, notFound } from '@settledb/core';
+import { after, type DatabaseError, ioError, notFound, STORAGE_LOST } from '@settledb/core';
 import type { Blocked } from '@settledb/engine';
 import { deleteDB, type IDBPDatabase, openDB, unwrap } from 'idb';
-import { nameOf, storageError } from './failure';
+import { isLostForGood, nameOf, storageError } from './failure';
 import { createStores, FORMAT, PREFIX } from './schema';
 
 /** More than a browser under load was ever seen to need; waiting longer helps nobody. */
@@ -158,6 +158,7 @@ async function openOnce(request: OpenRequest, blocked: () => void, isAgain = fal
     const why = aborted ?? cause;
     // A browser that removes the storage also aborts a running open (Chromium). A second open shows what is left.
     if (nameOf(why) === 'AbortError' && !isAgain) return openOnce(request, blocked, true);
+    if (isLostForGood(why)) dispatchEvent(new Event(STORAGE_LOST));
     throw storageError(`Opening database "${name}" in IndexedDB`, why);
   }
 }

@@ -3,7 +3,7 @@
  * kind, it serves only if it was elected; pages of the other workers are sent to it.
  */
 
-import { badRequest, uuid } from '@settledb/core';
+import { badRequest, STORAGE_LOST, uuid } from '@settledb/core';
 import { expose } from 'comlink';
 import { Election } from './election';
 import { hold, whenGone } from './life';
@@ -20,6 +20,12 @@ import {
   type PutAway,
   type Welcome,
 } from './wire';
+
+/**
+ * ms since this worker began, in which it does not give up for want of storage, but refuses calls: where the next one fares no better,
+ * owners do not take turns faster than this.
+ */
+const YOUNG_MS = 5_000;
 
 export interface HostOptions {
   /** Functions that pages may refer to by `named('…')`, since they cannot send their own. */
@@ -84,11 +90,16 @@ export class Host {
   /** Another worker should be the owner, and what is open here must not stand in the way of others. */
   #away(): void {
     this.#election?.resign();
-    if (tellHere('pagehide')) return;
-    const scope = globalThis as unknown as { postMessage(word: Ended): void; close(): void };
-    scope.postMessage({ settledb: 'ended' });
-    scope.close();
+    if (!tellHere('pagehide')) endHere(false);
   }
+
+  /** The browser refuses this worker its storage, and will go on to: another one is to serve. */
+  readonly lost = (): void => {
+    if (performance.now() < YOUNG_MS) return;
+    this.#election?.resign();
+    for (const session of this.#sessions) session.abandon();
+    endHere(true);
+  };
 
   #back(): void {
     this.#election?.stand();
@@ -166,6 +177,13 @@ const tellHere = (type: 'pagehide' | 'pageshow'): boolean =>
   globalThis.dispatchEvent?.(Object.assign(new Event(type, { cancelable: true }), { persisted: true })) ??
   true;
 
+/** Ends this worker. The pages of a shared one hear of it by its lock alone. */
+function endHere(isLost: boolean): void {
+  const scope = globalThis as unknown as { postMessage?(word: Ended): void; close(): void };
+  scope.postMessage?.({ settledb: 'ended', isLost });
+  scope.close();
+}
+
 /** The global scope of a worker, of whichever kind. */
 interface Scope {
   addEventListener(type: string, listener: (event: MessageEvent) => void): void;
@@ -182,6 +200,8 @@ export function listen(context: Omit<HostContext, 'dedicated'>, options: HostOpt
   const isService = scope.clients !== undefined;
   const isShared = 'onconnect' in scope;
   const host = new Host({ ...context, dedicated: !isService && !isShared }, options);
+  // A service worker is none that a page can make anew.
+  if (!isService) scope.addEventListener(STORAGE_LOST, host.lost);
   if (!isShared) scope.addEventListener('message', host.accept);
   else {
     scope.addEventListener('connect', ({ ports: [port] }) => {

@@ -7,6 +7,7 @@ import { inTime, ioError, uuid } from '@settledb/core';
 import { transfer } from 'comlink';
 import { controlOver, type RemoteControl } from './control';
 import { barred, fromControl, isTerminated, workerTerminated } from './errors';
+import { Frame } from './frame';
 import { type Held, hold, whenGone } from './life';
 import { onPutAway } from './page-life';
 import { reached } from './reached';
@@ -38,6 +39,8 @@ interface Acquaintance {
   readonly die: (error: unknown) => void;
   unwatch: () => void;
   unlisten: () => void;
+  /** It has lost its storage, and ended. */
+  isLost: boolean;
 }
 
 /**
@@ -59,6 +62,8 @@ export class OwnWorker {
   /** Resolves when the page that is put away is back, or was not put away after all. */
   #away: Promise<void> | undefined;
   #endAway = (): void => {};
+  /** Where workers are made since one of them had lost its storage. */
+  #frame: Frame | undefined;
   /** Why there can be no other worker: the page gave a worker rather than a function, and it has died. */
   #end: unknown;
 
@@ -98,7 +103,7 @@ export class OwnWorker {
     throw workerTerminated('The worker of another tab does not answer');
   }
 
-  /** @returns `undefined` if another tab's worker was named but does not answer */
+  /** @returns `undefined` if another tab's worker was named but does not answer, or this page's lost its storage meanwhile */
   async #attachOnce(): Promise<Attached | undefined> {
     // Its worker has resigned. The next host would wait for the page's lock, for which Chromium throws a page out of the cache.
     await this.#away;
@@ -124,6 +129,7 @@ export class OwnWorker {
       return endpoint && { endpoint, welcome };
     } catch (error) {
       port1.close();
+      if (known.isLost) return undefined;
       if (isTerminated(error)) this.giveUp();
       throw fromControl(error);
     }
@@ -194,7 +200,7 @@ export class OwnWorker {
 
   #meet(): Acquaintance {
     if (this.#end !== undefined) throw this.#end;
-    const target = made(this.#targets);
+    const target = made(this.#targets, this.#frame);
     const { port1, port2 } = new MessageChannel();
     let die!: (error: unknown) => void;
     const death = new Promise<never>((_, reject) => {
@@ -209,12 +215,17 @@ export class OwnWorker {
       die,
       unwatch: () => {},
       unlisten: () => {},
+      isLost: false,
     };
     known.unwatch = onFailure(target, (reason) => {
       this.#forget(known);
       die(workerTerminated(`The worker could not be started: ${reason}`));
     });
-    known.unlisten = onEnded(target, () => this.#ended(known));
+    known.unlisten = onEnded(target, (isLost) => {
+      known.isLost = isLost;
+      if (isLost) this.#frame ??= new Frame();
+      this.#ended(known);
+    });
     greet(target, port2).catch((cause) => die(barred(cause)));
     return known;
   }
@@ -248,8 +259,9 @@ export class OwnWorker {
   }
 }
 
-function made(targets: Targets): Target {
-  const target = typeof targets === 'function' ? tried(targets) : targets;
+function made(targets: Targets, frame: Frame | undefined): Target {
+  const make = (): Target => (typeof targets === 'function' ? tried(targets) : targets);
+  const target = frame === undefined ? make() : frame.renewed(make);
   // Which the types rule out, and yet `navigator.serviceWorker` may be.
   if (!target)
     throw ioError(`connect() was given ${target}: is this a page without https and navigator.serviceWorker?`);

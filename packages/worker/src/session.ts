@@ -83,6 +83,13 @@ export class Session {
     this.#endWhenIdle();
   }
 
+  /** Answers nothing more, not even the calls under way: to the page it is as if its worker had ended. */
+  abandon(): void {
+    this.leave();
+    this.#replies.flush();
+    this.end();
+  }
+
   /** The page is gone, or has no more to ask. */
   end(): void {
     if (this.#over) return;

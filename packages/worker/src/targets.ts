@@ -80,11 +80,11 @@ export function onFailure(target: Target, failed: (reason: string) => void): () 
 }
 
 /** Calls `ended` when a worker says so. @returns a function that stops listening */
-export function onEnded(target: Target, ended: () => void): () => void {
+export function onEnded(target: Target, ended: (isLost: boolean) => void): () => void {
   if (!('postMessage' in target) || 'scriptURL' in target) return () => {};
   const listener = (event: Event): void => {
-    const { settledb } = ((event as MessageEvent).data ?? {}) as Partial<Ended>;
-    if (settledb === 'ended') ended();
+    const { settledb, isLost = false } = ((event as MessageEvent).data ?? {}) as Partial<Ended>;
+    if (settledb === 'ended') ended(isLost);
   };
   target.addEventListener('message', listener);
   return () => target.removeEventListener('message', listener);
@@ -92,5 +92,5 @@ export function onEnded(target: Target, ended: () => void): () => void {
 
 /** Ends a worker that this page made and that does not answer. */
 export function terminate(target: Target): void {
-  if (typeof Worker !== 'undefined' && target instanceof Worker) target.terminate();
+  if ('terminate' in target) target.terminate(); // it may be a frame's
 }

@@ -162,9 +162,11 @@ export interface PutAway {
   readonly settledb: 'away' | 'back';
 }
 
-/** Posted by a dedicated worker that ends itself, because it cannot be put away; the page hears it when it is back. */
+/** Posted by a dedicated worker that ends itself, because it cannot be put away (the page hears it when it is back) or is of no use. */
 export interface Ended {
   readonly settledb: 'ended';
+  /** The browser refuses it its storage. */
+  readonly isLost: boolean;
 }
 
 /** What a page asks of its own worker, over comlink: rare requests, one by one. */

@@ -1,0 +1,61 @@
+/**
+ * WebKit's storage process ends while three tabs write, twice. All go on, without a reload: their workers are given up for others, and
+ * nothing acknowledged is lost. A page that has its database itself is refused until it is reloaded, as docs/worker.md says.
+ */
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { WORKERS } from '../worker/tabs';
+import { type Engine, kill, Profile } from './browser';
+import type { Acknowledged, Found, Task } from './killed-program';
+import { serve } from './server';
+
+const engine = process.env.ENGINE as Engine;
+const TABS = ['one', 'two', 'three'];
+const LOSSES = 2;
+/** Acknowledged to each tab before and after. */
+const SOME = 20;
+/** On two cores with twenty programs to run, the browser took up to a minute to start. */
+const PATIENCE = { timeout: 120_000, interval: 5 };
+vi.setConfig({ testTimeout: 400_000 });
+/**
+ * Of what a worker took when it ended, it is not known whether it was done. `io`: one that began just now is not given up at once.
+ */
+const REFUSALS = /^(worker_terminated|conflict|io: .* server lost)/;
+
+const WHERE: Task['where'][] = ['dedicated', 'shared'];
+
+describe.skipIf(engine === 'firefox').each(WHERE)('databases in %s workers', (where) => {
+  it('are there again when the storage process has ended', async () => {
+    const told = new Map<string, Acknowledged[]>(TABS.map((tab) => [tab, []]));
+    const found = new Map<string, Found>();
+    const problems: string[] = [];
+    const server = await serve(
+      new URL('./killed-program.ts', import.meta.url),
+      { '/worker.js': WORKERS.IndexedDB },
+      (path, tab, body) => {
+        if (path === '/found') found.set(tab, body as Found);
+        else if (path === '/acknowledged') told.get(tab)?.push(...(body as Acknowledged[]));
+        else if (path === '/broken' || !REFUSALS.test(body as string)) problems.push(`${tab}: ${body}`);
+      },
+    );
+    onTestFinished(() => server.close());
+    const profile = await Profile.make(engine);
+    onTestFinished(() => profile.remove());
+    const open = (tab: string): string => server.address({ where, tab });
+    const browser = profile.start(TABS.map(open));
+    onTestFinished(() => browser.kill('at once'));
+    await vi.waitFor(() => expect(found.size).toBe(TABS.length), PATIENCE);
+    server.begin();
+    const goOn = async (): Promise<void> => {
+      const before = TABS.map((tab) => told.get(tab)!.length);
+      const least = (): number => Math.min(...TABS.map((tab, n) => told.get(tab)!.length - before[n]!));
+      await vi.waitFor(() => expect([problems, least() > SOME]).toEqual([[], true]), PATIENCE);
+    };
+    await goOn();
+    for (let n = 0; n < LOSSES; n++) {
+      kill(browser.storage);
+      // What it wrote may be heard a moment later.
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      await goOn();
+    }
+  });
+});
