@@ -19,7 +19,7 @@ vi.setConfig({ testTimeout: 400_000 });
 /**
  * Of what a worker took when it ended, it is not known whether it was done. `io`: one that began just now is not given up at once.
  */
-const REFUSALS = /^(worker_terminated|conflict|io: .* server lost)/;
+const REFUSALS = /^(worker_terminated|conflict|io: (.* server lost|It is not known))/;
 
 const WHERE: Task['where'][] = ['dedicated', 'shared'];
 
