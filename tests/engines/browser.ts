@@ -91,7 +91,7 @@ export class Running {
 
   /** The process that keeps IndexedDB, in WebKit, which starts another. */
   get storage(): number {
-    return this.#family.find(({ name }) => name.startsWith('WebKitNetworkPr'))!.pid;
+    return this.family.find(({ name }) => name.startsWith('WebKitNetworkPr'))!.pid;
   }
 
   /** All processes at once, or the main one alone, which the others follow when they notice. Resolves when all have ended. */
