@@ -40,7 +40,7 @@ const byItself = (engine: string) => ({
   test: {
     ...timeouts,
     name: `${engine}-by-itself`,
-    include: process.platform === 'linux' ? ['tests/**/*.engine.test.ts'] : [], // processes are found in /proc
+    include: process.platform === 'linux' ? [`tests/**/*.{engine,${engine}}.test.ts`] : [], // processes are found in /proc
     env: { ENGINE: engine },
   },
 });

@@ -7,7 +7,7 @@ import { timeouts } from './tests/support/timeouts.ts';
 const browser = findBrowser();
 const storage = chromiumStorage();
 
-/** `*.test.ts` runs in Node; `*.both.test.ts` in Node and in Chromium; `*.browser.test.ts` in Chromium only; `*.engine.test.ts`: see `vitest.browsers.config.ts`. */
+/** `*.test.ts` runs in Node; `*.both.test.ts` in Node and in Chromium; `*.browser.test.ts` in Chromium only; `*.engine.test.ts` and `*.webkit.test.ts`: see `vitest.browsers.config.ts`. */
 export default defineConfig({
   test: {
     projects: [
@@ -15,7 +15,11 @@ export default defineConfig({
         test: {
           name: 'node',
           include: ['tests/**/*.test.ts'],
-          exclude: ['**/*.{browser,engine}.test.ts', 'tests/architecture.test.ts', '**/node_modules/**'],
+          exclude: [
+            '**/*.{browser,engine,webkit}.test.ts',
+            'tests/architecture.test.ts',
+            '**/node_modules/**',
+          ],
           // Each file has a thread of its own, which begins sooner than a process: a sixth of what the files of pure functions take.
           pool: 'threads',
           ...timeouts,

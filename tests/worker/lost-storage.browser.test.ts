@@ -1,6 +1,6 @@
 /**
  * A worker whose storage says that the browser refuses it for good: it gives up, and the page makes the next one in a frame. Only WebKit
- * refuses so; tests/engines/lost.engine.test.ts is that, here the word is said by the test.
+ * refuses so; tests/engines/lost.webkit.test.ts is that, here the word is said by the test.
  */
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { connect } from '../../packages/settledb/src/worker';

@@ -4,11 +4,10 @@
  */
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { WORKERS } from '../worker/tabs';
-import { type Engine, kill, Profile } from './browser';
+import { kill, Profile } from './browser';
 import type { Acknowledged, Found, Task } from './killed-program';
 import { serve } from './server';
 
-const engine = process.env.ENGINE as Engine;
 const TABS = ['one', 'two', 'three'];
 const LOSSES = 2;
 /** Acknowledged to each tab before and after. */
@@ -23,7 +22,7 @@ const REFUSALS = /^(worker_terminated|conflict|io: (.* server lost|It is not kno
 
 const WHERE: Task['where'][] = ['dedicated', 'shared'];
 
-describe.skipIf(engine === 'firefox').each(WHERE)('databases in %s workers', (where) => {
+describe.each(WHERE)('databases in %s workers', (where) => {
   it('are there again when the storage process has ended', async () => {
     const told = new Map<string, Acknowledged[]>(TABS.map((tab) => [tab, []]));
     const found = new Map<string, Found>();
@@ -38,7 +37,7 @@ describe.skipIf(engine === 'firefox').each(WHERE)('databases in %s workers', (wh
       },
     );
     onTestFinished(() => server.close());
-    const profile = await Profile.make(engine);
+    const profile = await Profile.make('webkit');
     onTestFinished(() => profile.remove());
     const open = (tab: string): string => server.address({ where, tab });
     const browser = profile.start(TABS.map(open));
