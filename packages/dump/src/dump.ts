@@ -9,11 +9,13 @@ import {
   type Database,
   DatabaseError,
   type ExistingDoc,
+  isMissing,
   notImplemented,
   piecesOf,
   portableBytes,
   type Seq,
   STUB_AT_HAND,
+  unlessMissing,
 } from '@settledb/core';
 import { checkProgress } from './check';
 import {
@@ -29,7 +31,6 @@ import {
   textOfLine,
   VERSION,
 } from './format';
-import { isMissing, unlessMissing } from './missing';
 
 /** What is dumped: the verbs used. */
 export type Source = Pick<Database, 'id' | 'info' | 'changes' | 'bulkGet' | 'openAttachment' | 'get'> & {

@@ -1,6 +1,12 @@
 /** Writes a `_local` document over the one that is there, which others may write at the same moment. */
-import { type CallOptions, type Database, type Doc, type ExistingDoc, isDatabaseError } from '@settledb/core';
-import { unlessMissing } from './missing';
+import {
+  type CallOptions,
+  type Database,
+  type Doc,
+  type ExistingDoc,
+  isDatabaseError,
+  unlessMissing,
+} from '@settledb/core';
 
 /** As often as replications try with theirs. */
 const TRIES = 20;

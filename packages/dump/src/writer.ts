@@ -6,11 +6,11 @@ import {
   type Doc,
   type ExistingDoc,
   isDatabaseError,
+  unlessMissing,
   type WriteFailure,
 } from '@settledb/core';
 import { type AnyDoc, KEPT_PREFIX } from './format';
 import { Held } from './held';
-import { unlessMissing } from './missing';
 import { putLocal } from './put-local';
 
 /** The database that is loaded into: the verbs used. */

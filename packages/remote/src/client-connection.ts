@@ -1,13 +1,12 @@
 /**
  * The connection to one remote database: opened by the first call that needs it, created there if missing, closed once.
  */
-import { closed, untilAborted } from '@settledb/core';
+import { closed, unlessMissing, untilAborted } from '@settledb/core';
 import { create, identify } from './client-database';
 import { Http, makeLine } from './client-http';
 import { checkRemoteOptions, type RemoteOptions } from './client-options';
 import { parseTarget, type Target } from './client-target';
 import { pause } from './client-wait';
-import { unlessMissing } from './wire';
 
 /** ms that closing gives writes under way. A server that answers at all has answered by then; an ending program cannot wait longer. */
 const CLOSING_MS = 5_000;
@@ -140,6 +139,6 @@ function connect(url: string, options: RemoteOptions): Ways | { readonly error: 
 }
 
 async function setUp(http: Http): Promise<void> {
-  const info = await unlessMissing(http.json({ method: 'GET', path: '' }));
+  const info = await http.json({ method: 'GET', path: '' }).catch(unlessMissing);
   if (info === undefined) await create(http);
 }

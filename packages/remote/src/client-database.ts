@@ -6,13 +6,13 @@ import {
   isDatabaseError,
   notFound,
   type Rev,
+  unlessMissing,
 } from '@settledb/core';
 import * as check from './client-check';
 import { badResponse } from './client-error';
 import type { Http } from './client-http';
 import { getCall, readDoc } from './client-read';
 import { pause } from './client-wait';
-import { unlessMissing } from './wire';
 
 /** ms between two looks at a compaction that the server still has under way. */
 const COMPACT_INTERVAL_MS = 200;
@@ -43,7 +43,7 @@ export async function identify(http: Http, signal: AbortSignal | undefined): Pro
     if ([403, 404, 405].includes(error.status)) return database;
     // Not JSON: an app's page at the root, with the databases on its own origin; or a login page in front of everything, as in hotels.
     if (error.name !== 'bad_response') throw error;
-    await unlessMissing(readInfo(http, { signal }));
+    await readInfo(http, { signal }).catch(unlessMissing);
     return database;
   }
 }
@@ -94,12 +94,12 @@ export async function purge(
   const deletedRevs = check.checkPurged(answer, id);
   if (deletedRevs.length === 0) throw notFound('missing', id);
   const all = { open_revs: 'all', signal } as const;
-  const left = (await unlessMissing(readDoc(http, id, getCall(id, all), all, undefined))) ?? [];
+  const left = (await readDoc(http, id, getCall(id, all), all, undefined).catch(unlessMissing)) ?? [];
   return { ok: true, deletedRevs, documentWasRemovedCompletely: Array.isArray(left) && left.length === 0 };
 }
 
 /** A database that does not exist counts as destroyed. */
 export async function destroy(http: Http, { signal }: CallOptions): Promise<void> {
-  const answer = await unlessMissing(http.json({ method: 'DELETE', path: '', signal }));
+  const answer = await http.json({ method: 'DELETE', path: '', signal }).catch(unlessMissing);
   if (answer !== undefined) check.checkOk(answer, 'the deletion');
 }

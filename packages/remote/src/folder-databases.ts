@@ -6,11 +6,10 @@
 import { closeSync, fsyncSync, openSync, unlinkSync, writeFileSync } from 'node:fs';
 import { mkdir, readdir, readFile, rmdir, stat, unlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { type Database, ioError, uuid as makeUuid, whyOf } from '@settledb/core';
+import { type Database, ioError, uuid as makeUuid, unlessMissing, whyOf } from '@settledb/core';
 import { fromFolderName, isStoredName, toFolderName } from './names';
 import { OpenDatabases } from './open-databases';
 import type { Databases, UsedDatabase } from './server-context';
-import { unlessMissing } from './wire';
 
 /** Opens the database in the folder `path`, or makes one there unless it must exist (then `not_found`). */
 export type OpenDatabase = (
@@ -89,7 +88,7 @@ export class FolderDatabases implements Databases {
   async #openExisting(name: string): Promise<Database | undefined> {
     const path = this.#path(name);
     if (!(await isFolder(path))) return undefined;
-    return unlessMissing(this.#openDatabase(path, { name, mustExist: true }));
+    return this.#openDatabase(path, { name, mustExist: true }).catch(unlessMissing);
   }
 
   #path(name: string): string {

@@ -7,6 +7,7 @@ import {
   type OpenAttachmentOptions,
   type OpenedAttachment,
   portableBytes,
+  unlessMissing,
   uuid,
 } from '@settledb/core';
 import { type Bytes, writeMultipart } from './multipart';
@@ -17,7 +18,7 @@ import { agreedRev, checkRev, isKnown, notModified } from './server-docs';
 import type { ServerRequest } from './server-request';
 import { iterate, respondWith, toStream } from './server-streams';
 import { prepareWrite } from './server-write';
-import { DEFAULT_TYPE, encodeDocId, encodePart, unlessMissing } from './wire';
+import { DEFAULT_TYPE, encodeDocId, encodePart } from './wire';
 
 /** Ranges in one request; if there are more, they are ignored, as in CouchDB. */
 const MAX_RANGES = 9;
@@ -190,7 +191,7 @@ function readRev(context: DatabaseContext): string | undefined {
 async function checkEdit(context: DatabaseContext, id: string, rev: string | undefined): Promise<void> {
   let doc: Doc = { _id: id };
   if (context.server.validators !== undefined) {
-    const found = await unlessMissing(context.database.get(id, rev === undefined ? {} : { rev }));
+    const found = await context.database.get(id, rev === undefined ? {} : { rev }).catch(unlessMissing);
     doc = (found as Doc | undefined) ?? doc;
   }
   await prepareWrite(context, doc);

@@ -6,6 +6,7 @@ import {
   isLocalId,
   notImplemented,
   queryParseError,
+  unlessMissing,
 } from '@settledb/core';
 import { readObject } from './server-body';
 import type { DatabaseContext, DatabaseRoute } from './server-context';
@@ -13,7 +14,6 @@ import { Options } from './server-options';
 import type { Query } from './server-query';
 import { keyedText, lineOf, pickedKeys, rangeText } from './server-rows';
 import { gatheredResponse, listText, severalResponse, type Text } from './server-several';
-import { unlessMissing } from './wire';
 
 /** Local documents named in one request: each one is read separately. */
 const MAX_LOCAL_KEYS = 1_000;
@@ -112,7 +112,7 @@ async function* listLocals({ database, request }: DatabaseContext, asked: Asked)
   async function* rows(): Text {
     for (const each of wanted) {
       const isId = typeof each === 'string' && isLocalId(each);
-      const doc = isId ? await unlessMissing(database.get(each, { signal })) : undefined;
+      const doc = isId ? await database.get(each, { signal }).catch(unlessMissing) : undefined;
       if (doc === undefined && keys === undefined) continue;
       yield JSON.stringify(doc === undefined ? { key: each, error: 'not_found' } : rowOf(doc));
     }

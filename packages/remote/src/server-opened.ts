@@ -9,7 +9,7 @@ import {
   commonGeneration,
   type Database,
   type ExistingDoc,
-  isDatabaseError,
+  isMissing,
   type OpenedAttachment,
   STUB_AT_HAND,
 } from '@settledb/core';
@@ -100,7 +100,7 @@ export async function whileThere<Found, Result>(
     try {
       return await open(found);
     } catch (error) {
-      if (!isDatabaseError(error) || error.status !== 404 || tries >= TRIES_MAX) throw error;
+      if (!isMissing(error) || tries >= TRIES_MAX) throw error;
     }
     found = await find();
   }

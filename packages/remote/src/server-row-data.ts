@@ -2,10 +2,9 @@
  * Rows of lists and feeds whose documents come with the data of their attachments. Where attachments are large, documents are read with
  * stubs, and the data is written as it is read: an attachment may be larger than memory, and longer than a text can be.
  */
-import { type Database, type ExistingDoc, SMALL_DATA, type SmallData } from '@settledb/core';
+import { type Database, type ExistingDoc, SMALL_DATA, type SmallData, unlessMissing } from '@settledb/core';
 import { docJson } from './server-multipart';
 import { type OpenDoc, openDoc, whileThere } from './server-opened';
-import { unlessMissing } from './wire';
 
 /** What is said of a row's document when it was read, and must be said of it when it is read again. */
 export interface DataOptions {
@@ -60,5 +59,5 @@ async function openNow(
 ): Promise<OpenDoc | undefined> {
   const again = { conflicts, att_encoding_info, rev: doc._rev, latest: true };
   const open = (found: ExistingDoc): Promise<OpenDoc> => openDoc({ database, doc: found, signal }, false);
-  return unlessMissing(whileThere(() => database.get(doc._id, again), open, doc));
+  return whileThere(() => database.get(doc._id, again), open, doc).catch(unlessMissing);
 }

@@ -4,10 +4,9 @@
  *
  * Settings are read once and then kept in memory, at most {@link MAX_KNOWN} of them: one handler serves a set of databases.
  */
-import { type ExistingDoc, uuid } from '@settledb/core';
+import { type ExistingDoc, unlessMissing, uuid } from '@settledb/core';
 import type { Databases } from './server-context';
 import { withDatabase } from './server-uses';
-import { unlessMissing } from './wire';
 
 /**
  * Databases whose settings are held in memory; those held longest make room. More than most servers have, and a few MB, since
@@ -113,7 +112,7 @@ export class Settings {
 
   async #read(id: string): Promise<Row | undefined> {
     return withDatabase(this.#databases, SETTINGS_DATABASE, (database) =>
-      unlessMissing(database.get(id) as Promise<Row>),
+      (database.get(id) as Promise<Row>).catch(unlessMissing),
     );
   }
 

@@ -4,7 +4,7 @@
  * Reasons differ in small ways between CouchDB and our errors (a full stop, a status); only the two functions at the end
  * know that.
  */
-import { badRequest, conflict, DatabaseError, isDatabaseError, notFound, reservedId } from '@settledb/core';
+import { badRequest, conflict, DatabaseError, notFound, reservedId } from '@settledb/core';
 
 export const JSON_TYPE = 'application/json';
 
@@ -119,13 +119,6 @@ export function fromWireError(wire: WireError, status?: number, docId?: string):
   if (name === 'doc_validation') return new DatabaseError({ status: 500, name, reason, docId });
   return new DatabaseError({ status: status ?? ROW_STATUS.get(name) ?? 500, name, reason, docId });
 }
-
-/** What `reading` gives; undefined if there is no such document, or no such database. */
-export const unlessMissing = <T>(reading: Promise<T>): Promise<T | undefined> =>
-  reading.catch((error: unknown) => {
-    if (isDatabaseError(error) && error.status === 404) return undefined;
-    throw error;
-  });
 
 /** True for a plain JSON object: not `null`, not a list. */
 export function isObject(value: unknown): value is Record<string, unknown> {

@@ -1,6 +1,6 @@
 /** The calls about one attachment, which go by way of its document; and calls that read documents with attachments' data. */
 
-import { conflict, type DatabaseError, isDatabaseError } from '../model/errors';
+import { conflict, type DatabaseError, isMissing } from '../model/errors';
 import { parseRev } from '../model/revision';
 import type {
   AllDocsResult,
@@ -52,7 +52,7 @@ export async function removeAttachment(
   try {
     doc = await db.get(id, { ...options, rev });
   } catch (error) {
-    if (!isDatabaseError(error) || error.status !== 404) throw error;
+    if (!isMissing(error)) throw error;
     await db.get(id, options);
     throw conflict(id); // The document exists, but not this revision.
   }
@@ -82,7 +82,7 @@ async function editable(
     if (rev === undefined) throw conflict(id);
     return doc._deleted ? { _id: id, _rev: doc._rev } : (doc as Doc & { _id: string });
   } catch (error) {
-    if (!isDatabaseError(error) || error.status !== 404) throw error;
+    if (!isMissing(error)) throw error;
     return rev === undefined ? { _id: id } : { _id: id, _rev: rev };
   }
 }

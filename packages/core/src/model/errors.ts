@@ -70,6 +70,15 @@ export function isDatabaseError(error: unknown): error is DatabaseError {
   );
 }
 
+/** What a database does not have, whichever program made the database. */
+export const isMissing = (error: unknown): boolean =>
+  (error as { readonly status?: unknown } | null | undefined)?.status === 404;
+
+/** For `catch`: undefined for that error. @throws any other */
+export function unlessMissing(error: unknown): undefined {
+  if (!isMissing(error)) throw error;
+}
+
 /** `String(thrown)` for anything that a program throws, or a function of a document: not everything can become a string. */
 export function thrownText(thrown: unknown): string {
   try {

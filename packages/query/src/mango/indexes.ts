@@ -19,6 +19,7 @@ import {
   type Selector,
   type Store,
   show,
+  unlessMissing,
   withPatterns,
 } from '@settledb/core';
 import { checkFields, invalid } from './fields';
@@ -186,12 +187,7 @@ async function getDesign(
   id: string,
   signal: AbortSignal | undefined,
 ): Promise<Design | undefined> {
-  try {
-    return (await database.get(id, { signal })) as Design;
-  } catch (error) {
-    if (isDatabaseError(error) && error.status === 404) return undefined;
-    throw error;
-  }
+  return (await database.get(id, { signal }).catch(unlessMissing)) as Design | undefined;
 }
 
 /** False if another write came first, so that it has to be read again. */
