@@ -1,5 +1,8 @@
-/** One owner per database: a Web Lock, which ends with the context that holds it, however that ends. */
-import { after, FILES_LOCK, locked } from '@settledb/core';
+/**
+ * One owner per database: a Web Lock, which ends with the context that holds it, however that ends. By its name workers know that the one
+ * they elected keeps files (packages/worker/src/election.ts).
+ */
+import { after, locked } from '@settledb/core';
 
 /**
  * ms to wait for the owner: a tab that is closed or reloaded, or a worker that another one follows, gives its files back a moment later.
@@ -29,7 +32,7 @@ export async function own(name: string, waitMs: number): Promise<() => void> {
         reject(locked(LOCKED));
         return undefined;
       };
-      locks.request(FILES_LOCK + name, how, told).catch(reject);
+      locks.request(`settledb:opfs:${name}`, how, told).catch(reject);
     });
   } catch (cause) {
     throw given.signal.aborted ? locked(LOCKED) : cause;

@@ -7,7 +7,7 @@
  *
  * But an owner with private files keeps them until it wakes, and nobody else could have its databases: it is waited for.
  */
-import { after, FILES_LOCK, locked, uuid } from '@settledb/core';
+import { after, locked, uuid } from '@settledb/core';
 import { workerTerminated } from './errors';
 import { LinkChannel } from './link-channel';
 import { type ClientInfo, type Endpoint, PROTOCOL, type Welcome } from './wire';
@@ -39,6 +39,8 @@ const ASKED = 20;
  * a page waits for its own worker, however late its answers are on a busy machine.
  */
 const KEEPER_MS = 5_000;
+/** Begins the names of locks on databases that one context at a time can have (adapters/opfs). */
+const FILES = 'settledb:opfs:';
 const STANDS_STILL =
   'the worker of another tab, which has private files open, does not answer: it is busy, or stands still';
 
@@ -155,7 +157,7 @@ export class Election {
     const { held = [], pending = [] } = await navigator.locks.query();
     const owner = held.find(({ name }) => name === this.#lock)?.clientId;
     const isKeeper = ({ clientId, name }: LockInfo): boolean =>
-      clientId === owner && name?.startsWith(FILES_LOCK) === true;
+      clientId === owner && name?.startsWith(FILES) === true;
     if ([...held, ...pending].some(isKeeper)) return false;
     if (this.#isOwner || !this.#wantsToBe) return true;
     this.#waiting?.abort();

@@ -27,7 +27,6 @@ export { errorInList, errorWith } from './edits';
 export * from './emitter';
 export * from './feed';
 export type { FeedController } from './feed-controller';
-export { FILES_LOCK } from './files-lock';
 export * from './functions';
 export { GET_AS_TEXT } from './get';
 export { type IndexPlace, runQueries, runsAt } from './index-rows';
