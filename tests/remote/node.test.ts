@@ -117,6 +117,22 @@ describe('a server on files', () => {
     });
   });
 
+  it.each([
+    '{"uuid":',
+    'null',
+    '{"uuid":""}',
+    '{"uuid":7}',
+  ])('does not take another identity where its own is damaged: %s', async (text) => {
+    const dir = await folder();
+    await writeFile(join(dir, 'server.json'), text);
+    const failed = start({ dir });
+    await expect(failed).rejects.toMatchObject({
+      name: 'io',
+      reason: expect.stringContaining('server.json is damaged'),
+    });
+    expect(await readFile(join(dir, 'server.json'), 'utf8')).toBe(text);
+  });
+
   it('needs no more of the file system than a Yarn that stands before it has', async () => {
     const dir = await folder();
     const handle = await open(dir);

@@ -165,11 +165,17 @@ const isFolder = (path: string): Promise<boolean> =>
   );
 
 function readUuid(path: string, text: string): string {
+  const damaged = (cause?: unknown) =>
+    ioError(
+      `${path} is damaged. It holds this server's identity; delete it, and replications begin anew`,
+      cause,
+    );
+  let read: { uuid?: unknown } | null;
   try {
-    const { uuid } = JSON.parse(text) as { uuid?: unknown };
-    if (typeof uuid === 'string' && uuid !== '') return uuid;
-  } catch {}
-  throw ioError(
-    `${path} is damaged. It holds this server's identity; delete it, and replications begin anew`,
-  );
+    read = JSON.parse(text);
+  } catch (error) {
+    throw damaged(error);
+  }
+  if (typeof read?.uuid !== 'string' || read.uuid === '') throw damaged();
+  return read.uuid;
 }
