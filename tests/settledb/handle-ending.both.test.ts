@@ -117,6 +117,32 @@ describe('closing', () => {
       await peer.close();
     });
 
+  for (const end of ['close', 'destroy', 'destroy by another'] as const)
+    it(`of one side ends every replication between the two as cancelled: ${end}`, async () => {
+      const adapter = memory();
+      const open = (of: string) => new SettleDB(of, { adapter });
+      const [here, there] = [name(), name()];
+      const [db, other, peer] = [open(here), open(here), open(there)];
+      const live = { live: true, retry: true };
+      const feeds = [
+        peer.replicate.to(db, live), // a pull waits for its source
+        peer.replicate.from(db, live),
+        SettleDB.replicate(peer, db, live),
+        SettleDB.defaults({ adapter }).replicate(there, db, live),
+      ];
+      const syncs = [peer.sync(db, live), SettleDB.sync(db, peer, live)];
+      // Its own handle on the name is not closed by `close`.
+      const named = end === 'close' ? [] : [SettleDB.defaults({ adapter }).sync(peer, here, live)];
+      const halves = [...syncs, ...named].flatMap(({ push, pull }) => [push, pull]);
+      const all = [...feeds, ...halves];
+      await vi.waitFor(() => expect(all.every((feed) => feed.status().phase === 'idle')).toBe(true));
+      if (end === 'destroy by another') await other.destroy();
+      else await db[end]();
+      for (const feed of all) expect(await feed).toMatchObject({ status: 'cancelled' });
+      for (const both of [...syncs, ...named]) expect(await both).toHaveProperty('pull.status', 'cancelled');
+      await Promise.allSettled([other.close(), peer.close()]);
+    });
+
   it('cancels the transfer of denied documents, of a sync as of a replication', async () => {
     const peer = new SettleDB(name(), { adapter: memory() });
     const db = new SettleDB(name(), { adapter: memory() });

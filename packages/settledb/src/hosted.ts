@@ -38,7 +38,7 @@ import { followChanges, followLive, isTerminated, type Link } from '@settledb/wo
 import { dumpCode, queryCode } from './code';
 import { lazyDump } from './dumps';
 import { checkOptions, chooseName } from './hosted-options';
-import { Life } from './life';
+import { Life, lifeOf, setLife } from './life';
 import { type LazyLive, lazyLive } from './live';
 import { type AnyContent, addressOf, type SettleOptions } from './options';
 import type { Peer } from './peers';
@@ -98,6 +98,7 @@ export class HostedHandle extends Emitter {
         : (...args) => this.#call(verb, args);
       Object.defineProperty(this, verb, { value: asVerb(verb, value), configurable: true, writable: true });
     }
+    setLife(this, () => this.#here.signal);
     const replicate = (verb: string) =>
       asVerb(verb, (peer: Peer, more: ReplicateOptions = {}) => this.#replicate(verb, peer, more));
     this.replicate = { to: replicate('replicate.to'), from: replicate('replicate.from') };
@@ -222,7 +223,7 @@ export class HostedHandle extends Emitter {
     // An object of the page cannot cross: so it runs here, over the same verbs.
     if (typeof peer !== 'string' && !this.#link.knows(peer)) {
       const [source, target] = verb === 'replicate.to' ? [this, peer] : [peer, this];
-      return feedUntil([here, ...signals], (signal) => {
+      return feedUntil([here, lifeOf(peer), ...signals], (signal) => {
         const feed = new ReplicationFeed(source as never, target as never, { ...options, signal });
         feed.again = (more, own = options.signal) =>
           this.#replicate(verb, peer, { ...more, signal: own }, here);

@@ -14,3 +14,13 @@ export class Life {
     this.#now = new AbortController();
   }
 }
+
+const lives = new WeakMap<object, () => AbortSignal>();
+
+/** Says how long what a handle takes part in may run. */
+export function setLife(handle: object, life: () => AbortSignal): void {
+  lives.set(handle, life);
+}
+
+/** Of a handle of this package; of any other database nothing is known. */
+export const lifeOf = (peer: unknown): AbortSignal | undefined => lives.get(peer as object)?.();

@@ -13,6 +13,7 @@ import {
   type SyncOptions,
   sync,
 } from '@settledb/replication';
+import { lifeOf } from './life';
 
 /** A name or URL, or a database: any object with a database's methods, also a wrapped one, or a PouchDB. */
 export type Peer = string | Replicable | PouchLike;
@@ -27,10 +28,13 @@ type PouchLike = {
 /** Makes a handle for a name or URL. */
 export type MakeHandle = (name: string, options?: { readonly skip_setup: boolean }) => Database;
 
+type Signals = readonly (AbortSignal | null | undefined)[];
+
 /**
- * Copies to `target` what it lacks of `source`.
+ * Copies to `target` what it lacks of `source`. It ends when either of them is closed or destroyed: a pull waits for its source, and
+ * would otherwise learn only with the next change that its target is gone.
  *
- * @param life ends it, like the signal among the options
+ * @param until likewise end it, and what `retryDenied` transfers
  * @throws TypeError, bad_request: at once, for what cannot be a database
  */
 export function replicateBetween(
@@ -38,14 +42,14 @@ export function replicateBetween(
   source: Peer,
   target: Peer,
   options: ReplicateOptions,
-  life?: AbortSignal,
+  until: Signals = [source, target].map(lifeOf),
 ): Replication {
   checkNamed([source, target], options);
   const peers = [{ peer: source }, { peer: target, create: options.create_target }];
-  const feed = between(make, peers, (from, to) =>
-    feedUntil([life, options.signal], (signal) => replicate(from, to, { ...options, signal })),
+  const feed = between(make, peers, [...until, options.signal], (from, to, signal) =>
+    replicate(from, to, { ...options, signal }),
   );
-  again(feed, make, [source, target], options, life);
+  again(feed, make, [source, target], options, until);
   return feed;
 }
 
@@ -55,36 +59,28 @@ function again(
   make: MakeHandle,
   [source, target]: readonly [Peer, Peer],
   { create_target, signal }: ReplicateOptions,
-  life?: AbortSignal,
+  until: Signals,
 ): void {
   if (!(feed instanceof ReplicationFeed)) return;
   feed.again = (more, own = signal) =>
-    replicateBetween(make, source, target, { ...more, create_target, signal: own }, life);
+    replicateBetween(make, source, target, { ...more, create_target, signal: own }, until);
 }
 
-/**
- * Copies both ways; `push` is from `one` to `other`.
- *
- * @param life ends what `retryDenied` transfers; the sync itself ends with the signal among the options
- * @throws as {@link replicateBetween}
- */
-export function syncBetween(
-  make: MakeHandle,
-  one: Peer,
-  other: Peer,
-  options: SyncOptions,
-  life?: AbortSignal,
-): Sync {
+/** Copies both ways; `push` is from `one` to `other`. It ends, and throws, as {@link replicateBetween} does. */
+export function syncBetween(make: MakeHandle, one: Peer, other: Peer, options: SyncOptions): Sync {
+  const until = [one, other].map(lifeOf);
   for (const given of [options, options.push, options.pull]) checkNamed([one, other], given);
   const [push, pull] = [options.push?.create_target, options.pull?.create_target];
   const peers = [
     { peer: one, create: pull ?? options.create_target },
     { peer: other, create: push ?? options.create_target },
   ];
-  const feed = between(make, peers, (left, right) => sync(left, right, options));
+  const feed = between(make, peers, [...until, options.signal], (left, right, signal) =>
+    sync(left, right, { ...options, signal }),
+  );
   // Each half may have a signal of its own; that of the sync is let go of when the sync has ended.
-  again(feed.push, make, [one, other], { ...options, signal: undefined, ...options.push }, life);
-  again(feed.pull, make, [other, one], { ...options, signal: undefined, ...options.pull }, life);
+  again(feed.push, make, [one, other], { ...options, signal: undefined, ...options.push }, until);
+  again(feed.pull, make, [other, one], { ...options, signal: undefined, ...options.pull }, until);
   return feed;
 }
 
@@ -117,7 +113,8 @@ interface Given {
 function between<F extends object>(
   make: MakeHandle,
   peers: readonly Given[],
-  begin: (one: Replicable, other: Replicable) => F,
+  until: Signals,
+  begin: (one: Replicable, other: Replicable, signal: AbortSignal) => F,
 ): F {
   const own: Database[] = [];
   const close = (): void => {
@@ -131,6 +128,7 @@ function between<F extends object>(
       own.push(handle);
       return handle;
     });
-    return begin(one!, other!);
+    // Others may destroy what was opened here.
+    return feedUntil([...until, ...own.map(lifeOf)], (signal) => begin(one!, other!, signal));
   });
 }

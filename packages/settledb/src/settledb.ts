@@ -32,7 +32,6 @@ import {
   type ExistingDoc,
   type Explanation,
   type FindRequest,
-  feedUntil,
   type GetOptions,
   type IndexList,
   isDatabaseError,
@@ -76,6 +75,7 @@ import { nameDispose } from './dispose';
 import { lazyDump } from './dumps';
 import { connectedChanges } from './feeds';
 import type { FieldPath, FindOptions, Found, IndexOptions } from './find-options';
+import { setLife } from './life';
 import { type LazyLive, lazyLive } from './live';
 import { LocalConnection } from './local-connection';
 import type {
@@ -207,15 +207,16 @@ export class SettleDB<Content extends AnyContent = AnyContent>
     this.name = place.name;
     this.adapter = place.adapter;
     this.#connection = place.connection;
+    setLife(this, () => this.#connection.life);
     const Handle = new.target;
     // A peer given only by name is looked for where this database is.
     this.#makePeer = (peer, more) => new Handle(peer, { ...options, ...more });
     this.replicate = {
       to: asVerb('replicate.to', (peer: Peer, more: ReplicateOptions = {}) =>
-        replicateBetween(this.#makePeer, this, peer, more, this.#connection.life),
+        replicateBetween(this.#makePeer, this, peer, more),
       ),
       from: asVerb('replicate.from', (peer: Peer, more: ReplicateOptions = {}) =>
-        replicateBetween(this.#makePeer, peer, this, more, this.#connection.life),
+        replicateBetween(this.#makePeer, peer, this, more),
       ),
     };
     this.#bind();
@@ -525,10 +526,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
 
   /** Replicates both ways. `push` is from this database to the peer. */
   sync(peer: Peer, options: SyncOptions = {}): Sync {
-    const { life } = this.#connection;
-    return feedUntil([life, options?.signal], (signal) =>
-      syncBetween(this.#makePeer, this, peer, { ...options, signal }, life),
-    );
+    return syncBetween(this.#makePeer, this, peer, options);
   }
 
   /**
