@@ -102,6 +102,30 @@ describe('the statuses of a replication', () => {
     await replication;
   });
 
+  it('of a live one tell of documents that are on their way, before any has arrived', async () => {
+    const [a, b] = await openTwo();
+    let answer = (): void => undefined;
+    const source = peer(a, {
+      bulkGet: async (request: never) => {
+        await new Promise<void>((resolve) => {
+          answer = resolve;
+        });
+        return a.bulkGet(request);
+      },
+    });
+    const replication = replicate(source, b, { live: true });
+    const phases: string[] = [];
+    for await (const { phase, docs_read } of replication.statuses()) {
+      phases.push(phase);
+      if (phase === 'idle' && docs_read === 0) await fill(a, 1);
+      if (phase === 'transferring') answer();
+      if (phase === 'idle' && docs_read === 1) replication.cancel();
+    }
+    expect(phases.filter((phase, i) => phase !== phases[i - 1])).toEqual([
+      ...['connecting', 'idle', 'transferring', 'idle', 'cancelled'],
+    ]);
+  });
+
   it('of a live one end when it is cancelled, and are idle before', async () => {
     const [a, b] = await openTwo();
     await fill(a, 3);

@@ -92,6 +92,8 @@ export async function* fetchChunks(
     const missing = await missingRevs(rows, target, onTheWay, signal);
     onTheWay.begin();
     for (const { id, rev } of missing) onTheWay.add(id, rev);
+    // Over a network, fetching takes longer than writing what came.
+    if (missing.length > 0) progress.phase = 'transferring';
     const end = { rows: rows.length, seq, pending, caughtUp };
     let ended = false;
     for await (const portion of fetcher.fetch(missing)) {
