@@ -53,6 +53,7 @@ export function stubs(context: Context): void {
       ]) {
         await refused(db.put({ _id: 'a', _rev: rev, _attachments }), NO_STUB);
         await refused(db.put({ _id: 'new', _attachments }), NO_STUB);
+        await refused(db.bulkDocs([{ _id: 'new', _attachments }]), NO_STUB);
         await refused(
           db.bulkDocs([
             { _id: 'ok' },

@@ -12,6 +12,7 @@ import { type Content, type ContentHost, putChunk, sawPlace, takeIn } from './at
 import { AttachmentSet, bothKeys, checkName, type Entry, type Stubs, stubsIn } from './attachment-set';
 import { type Edit, errorWith, failureRow, localKey } from './edits';
 import type { Outcome } from './plan-edits';
+import { written } from './written';
 
 /** How often content swept between the check and the write is stored again. Each time another context must have compacted. */
 const TRIES_MAX = 20;
@@ -46,6 +47,7 @@ export async function writeAttached(
     isKnown = false;
     const outcomes = await writeAll(host, ready, add);
     isKnown = true;
+    if (strict) refuseAlone(outcomes);
     return outcomes;
   } catch (error) {
     if (isQuotaExceeded(error)) isKnown = true;
@@ -167,6 +169,13 @@ async function checkStubs({ store }: ContentHost, edits: readonly (Edit | WriteF
       continue;
     throw missingStub(id, name);
   }
+}
+
+/** The bad stub of a single edit refuses the call too. Its commit found it, without another read. */
+function refuseAlone(outcomes: readonly Outcome[]): void {
+  const [only, another] = outcomes;
+  if (another === undefined && only !== undefined && 'error' in only && only.name === 'missing_stub')
+    written(outcomes);
 }
 
 async function writeAll(
