@@ -245,7 +245,8 @@ export class Views implements Pick<Queries, 'query' | 'queries' | 'viewCleanup' 
 
   async #temporary(view: ViewSource, plan: QueryPlan, options: ViewOptions): Promise<ViewResult> {
     const index = { id: '', map: this.#functions.map(view.map) };
-    const { reduce = true } = options;
+    // `null` means none given, as of a stored view.
+    const reduce = options.reduce ?? true;
     const wanted = reduce === true ? view.reduce : reduce;
     const reducer =
       wanted === undefined || wanted === null || wanted === false

@@ -166,6 +166,11 @@ export function optionsConformance(context: Context): void {
       ]);
     const none = { update: null, stale: null, startkey_docid: null, limit: null, startkey: 4 };
     expect(idsOf(await db.query('q', none as never))).toEqual(['d8', 'd9']);
+    const counted = { ...VIEW, reduce: '_count' } as const;
+    await db.put({ _id: '_design/c', views: { c: counted } });
+    const whole = { rows: [{ key: null, value: 10 }] };
+    for (const view of ['c', ...(context.features.temporaryViews ? [counted] : [])])
+      expect(await db.query(view as never, { reduce: null } as never)).toEqual(whole);
   });
 
   it('takes null for options', async () => {
