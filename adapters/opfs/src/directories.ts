@@ -7,6 +7,8 @@ type Storage = () => Promise<FileSystemDirectoryHandle>;
 const ROOT = 'settledb';
 /** Bytes of a name that every file system takes. */
 const NAME_MAX = 255;
+/** How browsers refuse to make a directory in one that is gone; the second is Firefox's word (153). */
+const CLEARED = ['NotFoundError', 'UnknownError'];
 
 /** What the browser's storage answered: asking costs as much as opening a file. */
 let known: Promise<FileSystemDirectoryHandle> | undefined;
@@ -25,7 +27,7 @@ export class Directories {
     try {
       return await (await this.#root(create)).getDirectoryHandle(own, { create });
     } catch (error) {
-      if (nameOf(error) !== 'NotFoundError' || !create) throw error;
+      if (!create || !CLEARED.includes(nameOf(error) ?? '')) throw error;
       // The site's data was cleared since the root was asked for.
       known = undefined;
       return (await this.#root(create)).getDirectoryHandle(own, { create });
