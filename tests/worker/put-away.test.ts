@@ -52,6 +52,31 @@ describe.skipIf(!canOpenPages())('a page with a hosted database', () => {
     // Of the page that was opened.
     expect(await tab.call('followed', ids)).toEqual(ids);
   });
+
+  it('is kept also when another tab serves it, whose feed has more to tell', async () => {
+    const { tabs, context, url } = await openHosted('dedicated', 2, true);
+    const [owner, tab] = tabs as [HostedTab, HostedTab];
+    const { page } = tab;
+    const session = await context.newCDPSession(page);
+    await session.send('Page.enable');
+    const reasons: string[] = [];
+    session.on('Page.backForwardCacheNotUsed', ({ notRestoredExplanations }) => {
+      for (const { reason } of notRestoredExplanations) reasons.push(reason);
+    });
+    await tab.call('follow');
+    const ids: string[] = [];
+    for (const id of ['a', 'b', 'c']) {
+      await tab.run('put', { _id: id });
+      await page.goto(`${url}elsewhere`);
+      await owner.run('put', { _id: `${id} meanwhile` });
+      await page.waitForTimeout(300);
+      await page.goBack({ waitUntil: 'commit' });
+      await page.waitForFunction(() => 'call' in globalThis);
+      expect(reasons).toEqual([]);
+      ids.push(id, `${id} meanwhile`);
+    }
+    expect(await tab.call('followed', ids)).toEqual(ids);
+  });
 });
 
 const nextTask = (page: Page): Promise<void> =>

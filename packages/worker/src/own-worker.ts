@@ -68,10 +68,11 @@ export class OwnWorker {
   #end: unknown;
 
   /**
-   * @param onReturn called when the page is no longer frozen: messages sent to it meanwhile may be lost
+   * @param onMove called when the page is put away, and when it is back: messages sent to it meanwhile may be lost, or throw it out of the
+   *   back/forward cache (Chromium)
    * @throws TypeError for what is no worker
    */
-  constructor(targets: Targets, timeoutMs: number, onReturn: () => void) {
+  constructor(targets: Targets, timeoutMs: number, onMove: () => void) {
     if (targets && typeof targets !== 'function') checkTarget(targets);
     this.#targets = targets;
     this.#timeoutMs = timeoutMs;
@@ -84,12 +85,13 @@ export class OwnWorker {
           this.#endAway = resolve;
           setTimeout(resolve, AWAY_MS);
         });
+        onMove();
       },
       () => {
         this.#tell('back');
         this.#beginNewLife();
         this.#endAway();
-        onReturn();
+        onMove();
       },
     );
   }
