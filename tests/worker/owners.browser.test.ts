@@ -4,6 +4,9 @@
  */
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { connect } from '../../packages/settledb/src/worker';
+import { Host } from '../../packages/worker/src/host';
+import { reached } from '../../packages/worker/src/reached';
+import { PROTOCOL } from '../../packages/worker/src/wire';
 import { rejection } from './support';
 
 const PATIENCE = { timeout: 30_000, interval: 10 };
@@ -190,6 +193,29 @@ describe.each(['goes along', 'refuses'])('a worker whose page is put away, which
   });
 });
 
+it('a page that gave up before it was told of its link is served no more, and one that speaks is', async () => {
+  const scope = `silent ${Math.random()}`;
+  const open = (): never => {
+    throw new Error('no page opens anything');
+  };
+  const host = new Host({ open, dedicated: true }, { scope });
+  const channel = new BroadcastChannel(`settledb:owner:${PROTOCOL}:${scope}`);
+  onTestFinished(() => channel.close());
+  const told: { type: string; link?: string }[] = [];
+  channel.addEventListener('message', ({ data }) => told.push(data));
+  await vi.waitFor(() => expect(told).toContainEqual(expect.objectContaining({ type: 'owner' })), PATIENCE);
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const client = { protocol: PROTOCOL, lock: undefined };
+  for (const link of ['silent', 'speaks'].map((name) => `settledb:link:${name} ${scope}`))
+    channel.postMessage({ type: 'link', host: host.id, link, client });
+  await until(() => told.filter(({ type }) => type === 'linked').length === 2);
+  expect(host.pages).toBe(2);
+  expect(await reached(`settledb:link:speaks ${scope}`)).toBeDefined();
+  vi.advanceTimersByTime(10_000);
+  expect(host.pages).toBe(1);
+});
+
 it('a page that lets its worker go while it waits for the next one keeps no lock', async () => {
   const pages = async (): Promise<unknown[]> => {
     const { held = [] } = await navigator.locks.query();
@@ -209,3 +235,8 @@ it('a page that lets its worker go while it waits for the next one keeps no lock
 
 const later = (ms: number): Promise<string> =>
   new Promise((resolve) => setTimeout(() => resolve('no answer'), ms));
+
+/** By other timers than those that stand still. */
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 10));
+}

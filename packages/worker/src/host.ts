@@ -3,7 +3,7 @@
  * kind, it serves only if it was elected; pages of the other workers are sent to it.
  */
 
-import { badRequest, STORAGE_LOST, uuid } from '@settledb/core';
+import { after, badRequest, STORAGE_LOST, unref, uuid } from '@settledb/core';
 import { expose } from 'comlink';
 import { Election } from './election';
 import { hold, whenGone } from './life';
@@ -26,6 +26,11 @@ import {
  * owners do not take turns faster than this.
  */
 const YOUNG_MS = 5_000;
+/**
+ * ms in which a page of another tab says its first word, for which it gives itself less than one (`reached.ts`). If it had given up before
+ * it was told of the link, it never says any, and as long as it lives nobody else would end its session.
+ */
+const FIRST_WORD_MS = 10_000;
 
 export interface HostOptions {
   /** Functions that pages may refer to by `named('…')`, since they cannot send their own. */
@@ -66,7 +71,7 @@ export class Host {
     this.#functions = functions;
     if (!context.dedicated || scope === false) return;
     this.#election = Election.begin(scope, this.id, {
-      link: async (channel, client) => void (await this.#serve(channel, client)),
+      link: async (channel, client) => void (await this.#serve(channel, client, true)),
       deposed: () => {
         for (const session of this.#sessions) session.leave();
       },
@@ -123,7 +128,7 @@ export class Host {
     suspect: async (host) => this.#election?.suspect(host) ?? false,
   };
 
-  async #serve(endpoint: Endpoint, client: ClientInfo): Promise<Welcome> {
+  async #serve(endpoint: Endpoint, client: ClientInfo, isLinked = false): Promise<Welcome> {
     const session = new Session(endpoint, {
       functions: this.#functions,
       open: (name, options) => this.#open(name, options),
@@ -137,6 +142,8 @@ export class Host {
       unwatch?.();
       this.#sessions.delete(session);
     };
+    const end = (): void => session.end();
+    if (isLinked) endpoint.addEventListener('message', after(FIRST_WORD_MS, end, unref));
     return { host: this.id, lock: await this.#life.name };
   }
 
