@@ -1,9 +1,12 @@
-/** What a host keeps of calls that it refuses, or leaves to another one: nothing. */
+/** What a host keeps of calls that it refuses, or leaves to another one, and a page of its worker's answers: nothing. */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
+import { Host } from '../../packages/worker/src/host';
+import { OwnWorker } from '../../packages/worker/src/own-worker';
 import { Session, type SessionOptions } from '../../packages/worker/src/session';
 import type { ClientOp, Endpoint } from '../../packages/worker/src/wire';
+import { PATIENCE_MS } from '../support/timeouts';
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
@@ -44,4 +47,23 @@ it.each([
   collect();
   expect(texts.deref()).toBeUndefined();
   expect(session).toBeInstanceOf(Session);
+});
+
+it('what a worker answered when it was asked to serve is let go while the worker lives', async () => {
+  const { port1, port2 } = new MessageChannel();
+  onTestFinished(() => port1.close());
+  const host = new Host({ open: () => ({ on: () => {}, close: async () => {} }), dedicated: false });
+  port1.addEventListener('message', host.accept);
+  port1.start();
+  const own = new OwnWorker(port2, PATIENCE_MS, () => {});
+  onTestFinished(() => own.close());
+  const attach = async (): Promise<WeakRef<object>> => {
+    const { welcome, endpoint } = await own.attach();
+    endpoint.close();
+    return new WeakRef(welcome);
+  };
+  const welcome = await attach();
+  await nextTask();
+  collect();
+  expect(welcome.deref()).toBeUndefined();
 });

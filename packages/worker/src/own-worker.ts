@@ -3,7 +3,7 @@
  * make one, it is made again.
  */
 
-import { inTime, ioError, uuid } from '@settledb/core';
+import { inTime, ioError, untilAborted, uuid } from '@settledb/core';
 import { transfer } from 'comlink';
 import { controlOver, type RemoteControl } from './control';
 import { barred, fromControl, isTerminated, workerTerminated } from './errors';
@@ -34,9 +34,8 @@ interface Acquaintance {
   readonly control: RemoteControl;
   /** Of the control. */
   readonly port: MessagePort;
-  /** Rejects when the worker has died. */
-  readonly death: Promise<never>;
-  readonly die: (error: unknown) => void;
+  /** Aborted when the worker has died. Not a promise to race with: it would keep every answer until then. */
+  readonly death: AbortController;
   unwatch: () => void;
   unlisten: () => void;
   /** It has lost its storage, and ended. */
@@ -119,7 +118,7 @@ export class OwnWorker {
     const { port1, port2 } = new MessageChannel();
     try {
       const asked = known.control.attach(transfer(port2, [port2]), { protocol: PROTOCOL, lock });
-      const welcome = await this.#inTime(Promise.race([asked, known.death]));
+      const welcome = await this.#inTime(untilAborted(asked, known.death.signal));
       this.#watch(known, welcome.own ?? welcome.lock);
       if (this.#life !== life && this.#end === undefined) {
         port1.close();
@@ -157,7 +156,7 @@ export class OwnWorker {
   suspect(host: string): Promise<boolean> {
     const known = this.#known;
     if (known === undefined) return Promise.resolve(true);
-    return this.#inTime(Promise.race([known.control.suspect(host), known.death]));
+    return this.#inTime(untilAborted(known.control.suspect(host), known.death.signal));
   }
 
   keepAwake(): void {
@@ -182,7 +181,7 @@ export class OwnWorker {
     const known = this.#known;
     if (known !== undefined) this.#forget(known);
     this.#end ??= workerTerminated('The page has let the worker go');
-    known?.die(this.#end); // its answers are awaited no more
+    known?.death.abort(this.#end); // its answers are awaited no more
   }
 
   /**
@@ -204,31 +203,26 @@ export class OwnWorker {
     if (this.#end !== undefined) throw this.#end;
     const target = made(this.#targets, this.#frame);
     const { port1, port2 } = new MessageChannel();
-    let die!: (error: unknown) => void;
-    const death = new Promise<never>((_, reject) => {
-      die = reject;
-    });
-    death.catch(() => {});
+    const death = new AbortController();
     const known: Acquaintance = {
       target,
       control: controlOver(port1),
       port: port1,
       death,
-      die,
       unwatch: () => {},
       unlisten: () => {},
       isLost: false,
     };
     known.unwatch = onFailure(target, (reason) => {
       this.#forget(known);
-      die(workerTerminated(`The worker could not be started: ${reason}`));
+      death.abort(workerTerminated(`The worker could not be started: ${reason}`));
     });
     known.unlisten = onEnded(target, (isLost) => {
       known.isLost = isLost;
       if (isLost) this.#frame ??= new Frame();
       this.#ended(known);
     });
-    greet(target, port2).catch((cause) => die(barred(cause)));
+    greet(target, port2).catch((cause) => death.abort(barred(cause)));
     return known;
   }
 
@@ -240,7 +234,7 @@ export class OwnWorker {
 
   #ended(known: Acquaintance): void {
     this.#forget(known);
-    known.die(workerTerminated('The worker has ended'));
+    known.death.abort(workerTerminated('The worker has ended'));
   }
 
   #forget(known: Acquaintance): void {
