@@ -2,8 +2,12 @@
  * The private file system of an origin, in memory: it can fail, lose power, and lose the context that has files open. Over the disk of
  * the file adapter's tests; the system's errors come as a browser's.
  */
+import { vi } from 'vitest';
 import type { SyncHandle } from '../../adapters/opfs/src/handles';
 import { Disk } from '../file/disk';
+
+// Node's own Web Locks (from 24.5 on) would outlast the contexts that end here. Without locks the files have one owner, too.
+vi.stubGlobal('navigator', undefined);
 
 const ERRORS: Record<string, string> = { ENOENT: 'NotFoundError', ENOSPC: 'QuotaExceededError' };
 
