@@ -4,13 +4,14 @@
  * It either returns an answer of 2xx with JSON, or throws a DatabaseError. What cannot be understood is never taken for
  * an answer: neither HTML with status 200, nor half a JSON text.
  */
-import { checkResponse, closed, DatabaseError, writtenJson } from '@settledb/core';
+import { type Bytes, checkResponse, closed, DatabaseError, writtenJson } from '@settledb/core';
 import { parseJson, piecesOf, readText } from './client-answer';
 import { type Auth, makeAuth } from './client-auth';
 import type { Compressor } from './client-compress';
 import { findCompressor } from './client-compress';
 import { errorOf, RemoteError, unreachable } from './client-error';
 import { Idle } from './client-idle';
+import { inPieces } from './client-pieces';
 import type { Target } from './client-target';
 import { type Credentials, JSON_TYPE } from './wire';
 
@@ -41,6 +42,7 @@ export interface HttpOptions {
   readonly auth?: (Credentials & { readonly type?: 'basic' | 'cookie' | undefined }) | undefined;
   readonly credentials?: 'include' | 'same-origin' | 'omit' | undefined;
   readonly compress?: boolean | undefined;
+  readonly bytes?: Bytes | undefined;
 }
 
 export interface Call {
@@ -252,7 +254,6 @@ export class Http {
     const own = await this.#auth.headers();
     signal.throwIfAborted();
     const url = `${call.base === 'root' ? root : database}${call.path}${formatQuery(call.query)}`;
-    const { stream } = call;
     const { type = call.body === undefined ? undefined : JSON_TYPE, accept = JSON_TYPE } = call;
     let body = (call.type === undefined && call.body !== undefined ? writtenJson(call.body) : call.body) as
       | BodyInit
@@ -271,6 +272,8 @@ export class Http {
       body = new TextEncoder().encode(body);
       request.isLarge = true;
     }
+    const isBuffered = this.ownFetch && this.#options.bytes?.buffersOut === true;
+    const stream = call.stream ?? (isBuffered ? inPieces(url, body) : undefined);
     const patience = (stream?.length ?? sizeOf(body)) / SLOWEST_LINE;
     request.wait(patience);
     const init: RequestInit = {

@@ -13,6 +13,9 @@ function hasMd5(): boolean {
   }
 }
 
+/** From this version of Node's own HTTP client on (Node 26), it speaks HTTP/2 with servers that do. */
+const UNDICI_OF_HTTP2 = 8;
+
 export const nodeBytes: Bytes = {
   hasher: hasMd5() ? () => createHash('md5') : portableBytes.hasher,
   toBase64: (pieces) => (pieces.length === 1 ? view(pieces[0]!) : Buffer.concat(pieces)).toString('base64'),
@@ -22,6 +25,7 @@ export const nodeBytes: Bytes = {
     return Buffer.from(text, 'base64');
   },
   streamsOut: true,
+  buffersOut: Number.parseInt(process.versions.undici ?? '', 10) >= UNDICI_OF_HTTP2,
   toData: (pieces, type) => Object.assign(Buffer.concat(pieces), { type }),
 };
 

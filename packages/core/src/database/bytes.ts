@@ -18,6 +18,8 @@ export interface Bytes {
   toData(pieces: readonly Uint8Array[], type: string): BinaryData;
   /** The platform's `fetch` sends streams over any connection, and its Blobs lie in memory. In browsers neither is so. */
   readonly streamsOut?: boolean;
+  /** Its `fetch` speaks HTTP/2, and a large body that it is given whole keeps other requests from being sent. */
+  readonly buffersOut?: boolean;
 }
 
 /** What newer platforms have built in: `Uint8Array.fromBase64` and `toBase64` (ES2026). */
