@@ -50,6 +50,15 @@ const namedImports = {
   },
 };
 
+/** Declarations get no maps, as what they were made from is not published; rolldown names one in each all the same. */
+const unmappedTypes = {
+  name: 'unmapped-types',
+  generateBundle(_options: unknown, bundle: Readonly<Record<string, { code?: string }>>): void {
+    for (const [name, file] of Object.entries(bundle))
+      if (name.endsWith('.d.ts')) file.code = file.code?.replace(/\n\/\/# sourceMappingURL=.*\s*$/, '\n');
+  },
+};
+
 /** `Symbol.asyncDispose`, for programs whose `lib` is older. */
 const DISPOSABLE = '/// <reference lib="esnext.disposable" />';
 /**
@@ -78,7 +87,7 @@ export default defineConfig({
     chunkFileNames: (chunk) => `${nameOf(chunk)}-[hash].js`,
     advancedChunks: { groups: files },
   },
-  plugins: [ownExports, namedImports],
+  plugins: [ownExports, namedImports, unmappedTypes],
   inputOptions: { resolve: { mainFields: ['module', 'main'] } },
   // Not eager, types of other workspaces come out empty (rolldown-plugin-dts 0.16).
   dts: {

@@ -1,6 +1,16 @@
 /** The types as they are published: built, and used by a program of which declarations are made. */
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -58,6 +68,9 @@ const NOTES = `
   export const live = notes.live.find({ selector: { text: 'a' } });
   export const rows = () => notes.allDocs({ keys: ['a'] });
   export const sync = () => notes.sync('b').status();`;
+const HOST = `
+  import { host } from 'settledb/worker';
+  export const hosting = host();`;
 const SERVED = `
   import { createServer, FolderDatabases, serverReplicator } from 'settledb/server';
   export const opened = new FolderDatabases('a').open('b');
@@ -68,10 +81,26 @@ it.each([
   'bundler',
   'nodenext',
 ] as const)('can be named by who imports one subpath only (%s)', (resolution) => {
-  const files = { 'hosted.ts': HOSTED, 'notes.ts': NOTES, 'served.ts': SERVED };
+  const files = { 'hosted.ts': HOSTED, 'notes.ts': NOTES, 'host.ts': HOST, 'served.ts': SERVED };
   const folder = compiled(files, resolution);
   const notes = readFileSync(join(folder, 'notes.d.ts'), 'utf8');
   expect(notes).toContain('notes: import("settledb/worker").SettleDB<Note>');
   expect(notes).toContain('import("settledb").Found<Note, never>');
+  expect(readFileSync(join(folder, 'host.d.ts'), 'utf8')).toContain(
+    'hosting: import("settledb/worker").Host',
+  );
   expect(readFileSync(join(folder, 'served.d.ts'), 'utf8')).toContain('import("settledb").Database<');
+});
+
+it('names no map, and no constant, that is not published', () => {
+  const dist = join(installed, 'dist');
+  const wrong = readdirSync(dist).flatMap((name) => {
+    if (!/\.(js|d\.ts)$/.test(name)) return [];
+    const text = readFileSync(join(dist, name), 'utf8');
+    const maps = [...text.matchAll(/^\/\/# sourceMappingURL=(\S+)/gm)].map(([, map]) => map as string);
+    // An editor shows the name of a constant, and not what it is.
+    const constants = name.endsWith('.d.ts') ? (text.match(/\{@link [A-Z_]+\}/g) ?? []) : [];
+    return [...maps.filter((map) => !existsSync(join(dist, map))), ...constants];
+  });
+  expect(wrong).toEqual([]);
 });

@@ -41,7 +41,7 @@ const open = new Map<string, LogJournal>();
  * `corrupt` when it is read.
  *
  * If somebody removes the files of an open database, it is lost; if somebody renames or replaces them, it cannot go on: a `strict` write then
- * rejects `io`, a `relaxed` one at the latest {@link LOOK_MS} ms after, and so does every later one.
+ * rejects `io`, a `relaxed` one at the latest 100 ms after, and so does every later one.
  */
 export function file(options: FileOptions = {}): Adapter {
   const files = options.files ?? nodeFiles;

@@ -29,7 +29,7 @@ export interface LoadOptions extends CallOptions {
 
 export interface Counts extends LoadProgress {
   readonly doc_write_failures: number;
-  /** Documents that the database refused: the first {@link ERRORS_LIMIT} of them. */
+  /** Documents that the database refused: the first 100 of them. */
   readonly errors: readonly WriteFailure[];
 }
 

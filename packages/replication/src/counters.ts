@@ -10,7 +10,7 @@ export interface Counters {
   readonly docs_written: number;
   /** Revisions that the target refused, and did not accept later. */
   readonly doc_write_failures: number;
-  /** The first {@link MOST_ERRORS} of those failures, each with `id`, `rev`, `name`, `status`, `reason`. */
+  /** The first 1,000 of those failures, each with `id`, `rev`, `name`, `status`, `reason`. */
   readonly errors: readonly FailedRow[];
   /** Everything up to here was replicated. */
   readonly last_seq: Seq;

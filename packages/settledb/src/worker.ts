@@ -7,7 +7,7 @@ import { SettleDB } from './entry.browser';
 import { contextOf } from './hosting';
 import type { SettleDB as Base } from './settledb';
 
-export type { Target, Targets } from '@settledb/worker';
+export type { Host, Target, Targets } from '@settledb/worker';
 export { named } from '@settledb/worker';
 export { type ConnectOptions, connect, type HostedSettleDB } from './connect';
 /** The type of a hosted handle: the declarations of a program that exports one have no other name for it. */
