@@ -64,4 +64,17 @@ describe('a line of another form is refused as damage, whatever its checksum', (
     const dump = sealed([HEADER], [{ doc: DOC, content: ['f'] }], [DATA], [END]);
     expect(await make().load(dump)).toMatchObject({ ok: true, docs_written: 1 });
   });
+
+  it('while one that an earlier program wrote is loaded', async () => {
+    const sums = [
+      '86a68f106e2d21a519f6967952d1454e',
+      'd8baada772917f2d30982463eb2b0d2f',
+      'e058d8851a6ab111e916e847e5ebb958',
+      '75a6b02e990edbb16da575aa010249ff',
+    ];
+    const sections = [HEADER, { doc: DOC, content: ['f'] }, DATA, END];
+    const lines = sections.flatMap((line, i) => [line, { sum: sums[i] }]);
+    const dump = utf8(lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+    expect(await make().load(dump)).toMatchObject({ ok: true, docs_written: 1 });
+  });
 });

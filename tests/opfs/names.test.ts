@@ -107,3 +107,35 @@ it('are damaged where neither copy is whole, once there was one', () => {
   handle.write(Buffer.from('torn'), { at: 64 * 1024 + 30 });
   expect(() => read(disk)).toThrow(expect.objectContaining({ name: 'corrupt' }));
 });
+
+it('are read as an earlier program wrote them, and those before where the newest copy is torn', () => {
+  const state = (id: string, open: boolean, next: number, names: object): string =>
+    JSON.stringify({ id, open, next, names });
+  const disk = new Disk();
+  const handle = handleOn(disk);
+  const copies = [
+    { at: 0, crc: 0x3627dec1, serial: 1, text: state('a', true, 2, { 'log.1': 1 }) },
+    { at: 65_536, crc: 0xdb82b795, serial: 2, text: state('a', false, 3, { 'log.1': 1, 'log.2': 2 }) },
+  ];
+  for (const { at, crc, serial, text } of copies) {
+    const copy = Buffer.alloc(24 + text.length);
+    copy.write('settopfs');
+    copy.writeUInt32LE(crc, 8);
+    copy.writeUInt32LE(text.length, 12);
+    copy.writeDoubleLE(serial, 16);
+    copy.write(text, 24);
+    handle.write(copy, { at });
+  }
+  const newest = read(disk);
+  expect({ id: newest.id, open: newest.open, names: [...newest.numbers] }).toEqual({
+    id: 'a',
+    open: false,
+    names: [
+      ['log.1', 1],
+      ['log.2', 2],
+    ],
+  });
+  expect(newest.newNumber()).toBe(3);
+  handle.write(Buffer.from('torn'), { at: 65_536 + 30 });
+  expect([...read(disk).numbers]).toEqual([['log.1', 1]]);
+});
