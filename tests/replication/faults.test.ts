@@ -31,6 +31,10 @@ describe('a document that cannot be fetched', () => {
       [{ ok: { _id: 'doc3', _rev: '1-a', _revisions: { start: 2 ** 53, ids: ['a'] } } }],
     ],
     ['an empty ancestry', [{ ok: { _id: 'doc3', _rev: '1-a', _revisions: { start: 1, ids: [] } } }]],
+    [
+      'an ancestry that is no list',
+      [{ ok: { _id: 'doc3', _rev: '1-a', _revisions: { start: 1, ids: 'a' } } }],
+    ],
     ['a malformed revision', [{ ok: { _id: 'doc3', _rev: {}, _revisions: { start: 1, ids: ['a'] } } }]],
   ];
   it.each(

@@ -53,6 +53,28 @@ describe('any mixture of peers', () => {
     expect(await SettleDB.replicate(source as never, target as never)).toMatchObject({ docs_read: 0 });
   });
 
+  it('replicates from a source that answers documents in another order, all revisions of one together', async () => {
+    const { make } = world();
+    const [source, target] = [make.local!(), make.local!()];
+    await fill(source as never, 5);
+    const conflicts = ['b', 'c', 'd'].map((rev) => ({
+      _id: 'x',
+      _rev: `2-${rev}`,
+      _revisions: { start: 2, ids: [rev, 'a'] },
+      v: rev,
+    }));
+    await source.bulkDocs(conflicts as never, { new_edits: false });
+    const together = async (request: { docs: { id: string }[] }): Promise<unknown> => {
+      const { results } = await source.bulkGet(request as never);
+      const ids = [...new Set(request.docs.map(({ id }) => id))].reverse();
+      const docsOf = (id: string): unknown[] =>
+        results.filter((row) => row.id === id).flatMap(({ docs }) => docs);
+      return { results: ids.map((id) => ({ id, docs: docsOf(id) })) };
+    };
+    await SettleDB.replicate(peer(source as never, { bulkGet: together as never }) as never, target);
+    expect(await contents(target as never)).toEqual(await contents(source as never));
+  });
+
   it('has what a PouchDB passed over, because it was edited while it read its changes', async () => {
     const { make } = world();
     const db = make.local!();
