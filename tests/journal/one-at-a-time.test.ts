@@ -1,15 +1,15 @@
 /** Transactions one after the other, and where they have to be. */
 import { afterEach, expect, it, vi } from 'vitest';
-import { needsTurns, OneAtATime } from '../../adapters/indexeddb/src/one-at-a-time';
+import { needsTurns, oneAtATime } from '../../adapters/indexeddb/src/one-at-a-time';
 
 afterEach(() => vi.unstubAllGlobals());
 
 it('begins each when the one before has ended, in the order asked for', () => {
-  const turns = new OneAtATime();
+  const takeTurn = oneAtATime();
   const begun: number[] = [];
   const ends: (() => void)[] = [];
   const take = (n: number): void =>
-    turns.take((ended) => {
+    takeTurn((ended) => {
       begun.push(n);
       ends[n] = ended;
     });
@@ -27,14 +27,14 @@ it('begins each when the one before has ended, in the order asked for', () => {
 });
 
 it('goes on after one that ended before it began', () => {
-  const turns = new OneAtATime();
+  const takeTurn = oneAtATime();
   const begun: number[] = [];
   let end!: () => void;
-  turns.take((ended) => {
+  takeTurn((ended) => {
     end = ended;
   });
-  turns.take((ended) => ended());
-  turns.take(() => begun.push(2));
+  takeTurn((ended) => ended());
+  takeTurn(() => begun.push(2));
   end();
   expect(begun).toEqual([2]);
 });

@@ -7,20 +7,19 @@
 /** How often an answer is repeated: enough to spread the cost, and few enough to notice soon that time stands still. */
 const REPEATS_MAX = 64;
 
-export class Clock {
-  #now = 0;
-  #date = Number.NaN;
-  #repeats = 0;
-
-  /** ms that only rise. Late by a ms, or by what the browser rounds dates to: 100 ms at most. */
-  now(): number {
-    const date = Date.now();
-    if (date === this.#date && this.#repeats < REPEATS_MAX) this.#repeats++;
+/** @returns ms that only rise. Late by a ms, or by what the browser rounds dates to: 100 ms at most */
+export function clock(): () => number {
+  let now = 0;
+  let date = Number.NaN;
+  let repeats = 0;
+  return () => {
+    const before = date;
+    date = Date.now();
+    if (date === before && repeats < REPEATS_MAX) repeats++;
     else {
-      this.#now = performance.now();
-      this.#date = date;
-      this.#repeats = 0;
+      now = performance.now();
+      repeats = 0;
     }
-    return this.#now;
-  }
+    return now;
+  };
 }

@@ -12,7 +12,7 @@ import {
   type Rewrite,
 } from '@settledb/engine';
 import { chunkRecord } from './chunk';
-import { checkRecord, checkRecords, checkState, type LogRecord, type State } from './schema';
+import { checkRecord, checkState, type LogRecord, type State } from './schema';
 import type { Asking, Work } from './transaction';
 
 /** Why a write was undone: the journal was rewritten, our lock was taken, another commit has number n, or commits follow. */
@@ -287,6 +287,9 @@ function objection(state: State, expected: Expectation): Undo | undefined {
   return expected.fence !== undefined && state.fence !== expected.fence ? new Undo('fenced') : undefined;
 }
 
-function commits(records: readonly unknown[], known: number): JournalState['commits'] {
-  return checkRecords(records, known + 1).map(({ n, head, tail }) => ({ n, head, tail }));
-}
+/** Records from `getAll`, which must be the commits that follow `known`, without a gap. */
+const commits = (records: readonly unknown[], known: number): JournalState['commits'] =>
+  records.map((record, index) => {
+    const { n, head, tail } = checkRecord(record, known + 1 + index);
+    return { n, head, tail };
+  });

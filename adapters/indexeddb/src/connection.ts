@@ -7,7 +7,7 @@
 import { closed, type DatabaseError, isDatabaseError } from '@settledb/core';
 import { readSmallState } from './commits';
 import { isRefusal } from './failure';
-import { needsTurns, OneAtATime } from './one-at-a-time';
+import { needsTurns, oneAtATime } from './one-at-a-time';
 import { type OpenRequest, openDatabase, outdated } from './open';
 import { connectionLost, noAnswer, type Scope, transaction, type Work } from './transaction';
 import { Watchdog } from './watchdog';
@@ -33,10 +33,11 @@ export class Connection {
   #identity: string | undefined;
   #over: unknown;
   readonly #watchdog: Watchdog;
-  #turns = needsTurns() ? new OneAtATime() : undefined;
+  #takeTurn = needsTurns() ? oneAtATime() : undefined;
 
   constructor(request: Request, events: ConnectionEvents) {
-    this.#watchdog = new Watchdog(request.answerTimeoutMs, () => this.#silent());
+    const { name, answerTimeoutMs } = request;
+    this.#watchdog = new Watchdog(answerTimeoutMs, () => this.#giveUp(noAnswer(name, answerTimeoutMs)));
     this.#events = events;
     this.#request = {
       ...request,
@@ -78,8 +79,8 @@ export class Connection {
       const begin = (ended?: () => void): void => {
         transaction(db, scope, requests, ended).then((answer) => end(() => resolve(answer)), give);
       };
-      if (this.#turns === undefined) begin();
-      else this.#turns.take((ended) => (this.#pending.has(give) ? begin(ended) : ended()));
+      if (this.#takeTurn === undefined) begin();
+      else this.#takeTurn((ended) => (this.#pending.has(give) ? begin(ended) : ended()));
     });
   }
 
@@ -99,7 +100,7 @@ export class Connection {
     this.#db?.close();
     this.#db = undefined;
     // Transactions that have not ended on this handle may never end; they do not keep those of the next one waiting.
-    if (this.#turns !== undefined) this.#turns = new OneAtATime();
+    if (this.#takeTurn !== undefined) this.#takeTurn = oneAtATime();
   }
 
   /** Ends the connection: calls from now on reject with `cause`. */
@@ -142,16 +143,14 @@ export class Connection {
   }
 
   #terminated(): void {
-    this.drop(); // the event may come from an earlier handle; an open one would keep others from deleting the database
-    const cause = connectionLost();
-    for (const end of [...this.#pending]) end(cause);
+    // The event may come from an earlier handle; an open one would keep others from deleting the database.
+    this.#giveUp(connectionLost());
     if (this.#over === undefined) this.#events.terminated();
   }
 
-  /** Nothing that is running comes to an end: what runs on this handle is given up. */
-  #silent(): void {
+  /** What runs on this handle does not come to an end by itself. */
+  #giveUp(cause: DOMException): void {
     this.drop();
-    const cause = noAnswer(this.#request.name, this.#request.answerTimeoutMs);
     for (const end of [...this.#pending]) end(cause);
   }
 

@@ -9,21 +9,19 @@
 
 type Begin = (ended: () => void) => void;
 
-export class OneAtATime {
+/** @returns calls `begin` when its turn comes; the next turn comes when `begin` reports that it has `ended` */
+export function oneAtATime(): (begin: Begin) => void {
   /** As many as there are running calls; the owner bounds those. */
-  readonly #waiting: Begin[] = [];
-  #busy = false;
-
-  /** Calls `begin` when its turn comes; the next turn comes when `begin` reports that it has `ended`. */
-  take(begin: Begin): void {
-    this.#waiting.push(begin);
-    if (!this.#busy) this.#next();
-  }
-
-  readonly #next = (): void => {
-    const begin = this.#waiting.shift();
-    this.#busy = begin !== undefined;
-    begin?.(this.#next);
+  const waiting: Begin[] = [];
+  let isBusy = false;
+  const next = (): void => {
+    const begin = waiting.shift();
+    isBusy = begin !== undefined;
+    begin?.(next);
+  };
+  return (begin) => {
+    waiting.push(begin);
+    if (!isBusy) next();
   };
 }
 

@@ -5,7 +5,7 @@
  */
 import { after, type DatabaseError, ioError, notFound, STORAGE_LOST } from '@settledb/core';
 import type { Blocked } from '@settledb/engine';
-import { deleteDB, type IDBPDatabase, openDB, unwrap } from 'idb';
+import { deleteDB, openDB, unwrap } from 'idb';
 import { isLostForGood, nameOf, storageError } from './failure';
 import { createStores, FORMAT, PREFIX } from './schema';
 
@@ -141,17 +141,18 @@ async function openOnce(request: OpenRequest, blocked: () => void, isAgain = fal
       blocked,
       terminated: request.terminated,
       blocking: (_version, newVersion) => request.blocking(newVersion),
-      upgrade(fresh, oldVersion, _newVersion, tx) {
-        tx.done.catch(() => {}); // the open is rejected next, but only this error tells of a full disk
-        unwrap(tx).onabort = () => {
-          aborted = unwrap(tx).error;
+      upgrade(fresh, oldVersion, _newVersion, upgrading) {
+        upgrading.done.catch(() => {}); // the open is rejected next, but only this error tells of a full disk
+        const tx = unwrap(upgrading);
+        tx.onabort = () => {
+          aborted = tx.error;
         };
         absent = oldVersion === 0 && mustExist;
         if (absent) tx.abort();
-        else createStores(raw(fresh), unwrap(tx));
+        else createStores(unwrap(fresh), tx);
       },
     });
-    return raw(db);
+    return unwrap(db);
   } catch (cause) {
     if (absent) throw notFound('Database does not exist.');
     if (nameOf(cause) === 'VersionError') throw await ofNewerFormat(driver, name, cause);
@@ -181,5 +182,3 @@ function silent(name: string, timeoutMs: number, blocked: boolean): Error {
     : 'the browser did not answer';
   return ioError(`Database "${name}" in IndexedDB: ${who} within ${timeoutMs} ms`);
 }
-
-const raw = (db: IDBPDatabase<unknown>): IDBDatabase => unwrap(db);

@@ -59,11 +59,6 @@ export function checkState(value: unknown): State {
   return state as State;
 }
 
-/** Records from `getAll`, which must be commits `first`, `first + 1` … without a gap. */
-export function checkRecords(values: readonly unknown[], first: number): LogRecord[] {
-  return values.map((value, index) => checkRecord(value, first + index));
-}
-
 export function checkRecord(value: unknown, n: number): LogRecord {
   const record = value as Partial<LogRecord> | undefined;
   if (typeof record?.head !== 'string' || typeof record.tail !== 'string') {
