@@ -7,7 +7,7 @@ import { generationOf, localWrites, nextLocalRev } from '../model/revision';
 import type { Rev } from '../model/types';
 import { under } from '../store/keys';
 import type { BlobRefRow, BlobRow, BodyRow, DatabaseTables, DocRow, LocalRow } from '../store/schema';
-import type { Query, Store, Write } from '../store/store';
+import type { Query, Write } from '../store/store';
 import { BlobRows, type Surroundings, stubsIn } from './attachment-set';
 import { type Attacher, DocFold } from './doc-fold';
 import {
@@ -155,36 +155,3 @@ export class AttachmentsFound {
 }
 
 export const refKey = ({ blob, id, rev }: BlobRefRow): readonly [string, string, Rev] => [blob, id, rev];
-
-/** Called when the write is done: marks the contents of `edits` that rows now name. */
-export function settle(edits: readonly Edit[], places: readonly string[]): void {
-  const named = new Set(places);
-  for (const { attachments } of edits) {
-    for (const content of attachments?.contents ?? []) {
-      if (content.place !== undefined && named.has(content.place)) content.named = true;
-    }
-  }
-}
-
-/**
- * Called after a write that failed: if it was refused because content stored for it was swept meanwhile, takes note of which.
- * @returns undefined when the write is to be planned again; those edits then lack their content
- * @throws `error`, if it is another one
- */
-export async function gone(
-  { blobs }: Store<DatabaseTables>,
-  edits: readonly Edit[],
-  error: unknown,
-): Promise<undefined> {
-  if (!isDatabaseError(error) || error.name !== 'content_gone') throw error;
-  let any = false;
-  for (const { attachments } of edits) {
-    for (const content of attachments?.contents ?? []) {
-      if (content.place === undefined || (await blobs.get(content.place, 0)) !== undefined) continue;
-      blobs.release(content.place);
-      content.place = undefined;
-      any = true;
-    }
-  }
-  if (!any) throw error;
-}

@@ -6,7 +6,8 @@
 export { unswept } from './attachment-bytes';
 export { fill } from './attachment-fill';
 export { getAttachment, openAttachment } from './attachment-open';
-export { AttachmentsFound, attachmentQueries, gone, settle } from './attachment-plan';
+export { AttachmentsFound, attachmentQueries } from './attachment-plan';
+export { gone, settle } from './attachment-settle';
 export {
   allDocsWithData,
   bulkGetWithData,

@@ -63,16 +63,16 @@ export async function writeEdits(
   let whole: readonly string[] = rules.autoCompaction ? batch.ids : NONE;
   const needed = rules.autoCompaction || edits.some((edit) => edit.attachments !== undefined);
   const attaching = needed ? await loadAttachments() : undefined;
+  const attached = attaching?.attachmentQueries(edits, rules.autoCompaction ? batch.ids : NONE);
   let trees = needed || takesTrees(edits);
   // One more round at most for trees and per document that lacks its bodies; more than two rounds only if other writers interfere.
   for (;;) {
     const asked = whole;
-    const attached = attaching?.attachmentQueries(edits, rules.autoCompaction ? batch.ids : NONE);
     const decided = store.write(
       queriesOf(batch, trees, asked, attached),
       ([info, docs, locals, [compacted], ...rest]) => {
         const bodies = rest as BodyRow[][];
-        const byId = asked.length === 0 ? undefined : new Map(asked.map((id, i) => [id, bodies[i] ?? NONE]));
+        const byId = asked.length === 0 ? undefined : new Map(asked.map((id, i) => [id, bodies[i]!]));
         const answers = rest.slice(asked.length);
         const attachments = attaching && attached && new attaching.AttachmentsFound(answers);
         const found = { info: infoOf(info), docs, locals, compacted, bodies: byId, attachments };
@@ -84,22 +84,13 @@ export async function writeEdits(
       ? decided
       : decided.catch((error) => attaching.gone(store, edits, error)));
     if (decision === undefined) continue;
-    const { outcomes, lacking, content } = decision;
-    if (decision.lacksTrees) {
-      trees = true;
-      continue;
+    const { outcomes, lacking, lacksTrees, content } = decision;
+    if (lacksTrees) trees = true;
+    else if (lacking.length > 0) whole = [...new Set([...whole, ...lacking])];
+    else {
+      if (content !== undefined) await attaching?.settle(store, edits, content, durability);
+      return outcomes;
     }
-    if (lacking.length > 0) {
-      whole = [...new Set([...whole, ...lacking])];
-      continue;
-    }
-    if (content === undefined || attaching === undefined) return outcomes;
-    attaching.settle(edits, content.named);
-    // The write is done, whether or not this succeeds: a compaction does it too.
-    if (content.replaced.length > 0) await store.blobs.drop(content.replaced).catch(() => {});
-    if (content.freed.length > 0)
-      await attaching.sweepBlobs(store, content.freed, durability).catch(() => {});
-    return outcomes;
   }
 }
 
