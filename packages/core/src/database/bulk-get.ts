@@ -26,23 +26,28 @@ export async function bulkGet(
 /**
  * As {@link bulkGet}, but each answer is its JSON, put together from stored texts.
  *
- * @param wantsMore attachments are to come with more than stubs: for a document that has any the answer is then `undefined`
+ * @param withData given if documents are to come with more of their attachments than stubs: answers for those that have any
  */
 export async function bulkGetJson(
   store: Store<DatabaseTables>,
   request: BulkGetRequest & BulkGetOptions,
-  wantsMore: boolean,
-): Promise<(string | undefined)[]> {
+  withData?: (request: BulkGetRequest & BulkGetOptions) => Promise<BulkGetResult>,
+): Promise<string[]> {
   const results = await lookUp(store, request, (document, rev) => docJson(document, rev, request.revs));
-  return results.map(({ id, docs }) => {
+  const texts = results.map(({ id, docs }) => {
     let json = '';
     for (const row of docs) {
       if (!('ok' in row)) json += `${json && ','}${JSON.stringify(row)}`;
-      else if (wantsMore && row.ok.includes(ATTACHMENTS)) return undefined;
+      else if (withData && row.ok.includes(ATTACHMENTS)) return undefined;
       else json += `${json && ','}{"ok":${row.ok}}`;
     }
     return `{"id":${JSON.stringify(id)},"docs":[${json}]}`;
   });
+  const docs = request.docs.filter((_, i) => texts[i] === undefined);
+  if (withData === undefined || docs.length === 0) return texts as string[];
+  const others = await withData({ ...request, docs });
+  let next = 0;
+  return texts.map((json) => json ?? JSON.stringify(others.results[next++]));
 }
 
 /** Appears in every document that has attachments, and in few others. */

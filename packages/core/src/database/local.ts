@@ -239,12 +239,7 @@ export class LocalDatabase<Content extends object = object>
   async bulkGetJson(request: BulkGetRequest & BulkGetOptions): Promise<string[]> {
     this.#begin(request);
     const { bulkGetJson } = await historyCode.load();
-    const found = await bulkGetJson(this.store, request, wantsData(request));
-    const docs = request.docs.filter((_, i) => found[i] === undefined);
-    if (docs.length === 0) return found as string[];
-    const { results } = await this.bulkGet({ ...request, docs });
-    let next = 0;
-    return found.map((json) => json ?? JSON.stringify(results[next++]));
+    return bulkGetJson(this.store, request, wantsData(request) ? (rest) => this.bulkGet(rest) : undefined);
   }
 
   async allDocs(options: AllDocsOptions = {}): Promise<AllDocsResult<Content>> {
