@@ -8,7 +8,7 @@ import { badRequest, docText, normalizeKeys, queryParseError } from '../model';
 import type { AllDocsResult, AllDocsRow, Json, MissingRow } from '../model/types';
 import type { Key } from '../store/keys';
 import type { DatabaseTables, DocRow, InfoRow } from '../store/schema';
-import type { Range, Store } from '../store/store';
+import type { KeysQuery, Range, RangeQuery, Store } from '../store/store';
 import { checkCount } from './count';
 import type { AllDocsOptions } from './database';
 import { INFO, INFO_QUERY, infoOf } from './info';
@@ -49,11 +49,9 @@ function keysOf(options: AllDocsOptions): readonly Json[] | undefined {
   const { keys } = options;
   if (keys === undefined) return undefined;
   if (!Array.isArray(keys)) throw badRequest('`keys` must be an array');
-  for (const name of ['key', 'startkey', 'start_key', 'endkey', 'end_key'] as const) {
-    if (options[name] !== undefined) {
-      throw queryParseError('`keys` is incompatible with `key`, `startkey` and `endkey`');
-    }
-  }
+  const names = ['key', 'startkey', 'start_key', 'endkey', 'end_key'] as const;
+  if (names.some((name) => options[name] !== undefined))
+    throw queryParseError('`keys` is incompatible with `key`, `startkey` and `endkey`');
   return normalizeKeys(keys);
 }
 
@@ -68,12 +66,9 @@ async function byKeys(store: DatabaseStore, keys: readonly Json[], options: AllD
   const ordered = options.descending ? [...keys].reverse() : keys;
   const wanted = ordered.slice(skip, skip + limit);
   const ids = [...new Set(wanted.filter((key) => typeof key === 'string'))];
-  const queries = [INFO_QUERY, { from: 'docs', keys: ids, texts: textsFor(options) }] as const;
+  const { info, docs, state } = await readDocs(store, { keys: ids }, options);
   const kept = keptDocs(store);
-  const now = store.readNow(queries);
-  const state = now && kept.state;
-  const [infos, found] = now ?? (await store.read(queries, { signal: options.signal }));
-  const byId = new Map<unknown, DocRow | undefined>(ids.map((id, i) => [id, found[i]]));
+  const byId = new Map<unknown, DocRow | undefined>(ids.map((id, i) => [id, docs[i]]));
   const rows = wanted.map((key): AllDocsRow | MissingRow => {
     const row = byId.get(key);
     if (row === undefined) return { key: key as string, error: 'not_found' };
@@ -81,7 +76,7 @@ async function byKeys(store: DatabaseStore, keys: readonly Json[], options: AllD
     const { id, rev } = row;
     return { id, key: id, value: { rev, deleted: true }, ...(options.include_docs ? { doc: null } : {}) };
   });
-  return { info: infoOf(infos), rows };
+  return { info, rows };
 }
 
 async function byRange(store: DatabaseStore, options: AllDocsOptions): Promise<Page> {
@@ -91,15 +86,16 @@ async function byRange(store: DatabaseStore, options: AllDocsOptions): Promise<P
     const [infos] = await store.read(INFO, { signal: options.signal });
     return { info: infoOf(infos), rows: [] };
   }
+  const reverse = Boolean(options.descending);
   // The first read hopes to meet no deleted documents; the next ones do without the store's skip, each with more room.
-  let page = await readPage(store, range, options, { skip, limit });
-  let live = page.docs.filter((row) => !row.deleted);
+  let page = await readDocs(store, { range, reverse, skip, limit }, options);
+  let live = page.docs.filter(isLive);
   if (page.info.doc_del_count > 0 && (skip > 0 || (live.length < limit && page.docs.length === limit))) {
     let room = skip + limit;
     do {
       room += Math.max(room, MIN_EXTRA_ROWS);
-      page = await readPage(store, range, options, { skip: 0, limit: room });
-      live = page.docs.filter((row) => !row.deleted).slice(skip, skip + limit);
+      page = await readDocs(store, { range, reverse, limit: room }, options);
+      live = page.docs.filter(isLive).slice(skip, skip + limit);
     } while (live.length < limit && page.docs.length === room);
   }
   const { info, state } = page;
@@ -110,34 +106,25 @@ async function byRange(store: DatabaseStore, options: AllDocsOptions): Promise<P
 /** The least number of rows added for deleted documents in the way: reading a few more costs nearly nothing. */
 const MIN_EXTRA_ROWS = 100;
 
-async function readPage(
+const isLive = (row: DocRow | undefined): row is DocRow => row !== undefined && !row.deleted;
+
+interface DocsRead {
+  readonly info: InfoRow;
+  readonly docs: readonly (DocRow | undefined)[];
+  /** See {@link KeptDocs.doc}. */
+  readonly state: number | undefined;
+}
+
+async function readDocs(
   store: DatabaseStore,
-  range: Range,
+  which: Omit<KeysQuery<'docs'>, 'from'> | Omit<RangeQuery<'docs'>, 'from'>,
   options: AllDocsOptions,
-  { skip, limit }: { readonly skip: number; readonly limit: number },
 ): Promise<DocsRead> {
-  const queries = [
-    INFO_QUERY,
-    {
-      from: 'docs',
-      range,
-      reverse: Boolean(options.descending),
-      texts: textsFor(options),
-      ...(skip === 0 ? {} : { skip }),
-      ...(limit === Number.POSITIVE_INFINITY ? {} : { limit }),
-    },
-  ] as const;
+  const queries = [INFO_QUERY, { from: 'docs', texts: textsFor(options), ...which }] as const;
   const now = store.readNow(queries);
   const state = now && keptDocs(store).state;
   const [infos, docs] = now ?? (await store.read(queries, { signal: options.signal }));
   return { info: infoOf(infos), docs, state };
-}
-
-interface DocsRead {
-  readonly info: InfoRow;
-  readonly docs: readonly DocRow[];
-  /** See {@link KeptDocs.doc}. */
-  readonly state: number | undefined;
 }
 
 function liveRow(
@@ -163,8 +150,7 @@ export function rangeOf(options: AllDocsOptions): Range | undefined {
   if (options.key !== undefined) {
     return typeof options.key === 'string' ? { gte: options.key, lte: options.key } : undefined;
   }
-  const start = options.startkey !== undefined ? options.startkey : options.start_key;
-  const end = options.endkey !== undefined ? options.endkey : options.end_key;
+  const { startkey: start = options.start_key, endkey: end = options.end_key } = options;
   const [low, high] = options.descending ? [end, start] : [start, end];
   const open = options.inclusive_end === false;
   const lower = bound(low, open && options.descending ? 'gt' : 'gte', 'below');

@@ -65,8 +65,10 @@ export class KeptDocs {
     const text = (body as string | undefined) ?? '{}';
     const doc = joinDoc(id, rev, false, text);
     const isWanted = text.length <= DOC_LENGTH_MAX && this.#isReadAgain(seq);
-    if (isWanted && !isNestedDeeper(doc, NESTING_MAX) && this.#makeRoom())
-      this.#keep(id, { seq, rev, length: text.length, doc: copyOf(doc), isCurrent });
+    if (isWanted && !isNestedDeeper(doc, NESTING_MAX) && this.#makeRoom()) {
+      this.#docs.set(id, { seq, rev, length: text.length, doc: copyOf(doc), isCurrent });
+      this.length += text.length;
+    }
     return doc;
   }
 
@@ -114,11 +116,6 @@ export class KeptDocs {
 
   #isFull(): boolean {
     return this.length >= KEPT_LENGTH_MAX || this.#docs.size >= KEPT_MAX;
-  }
-
-  #keep(id: string, kept: Kept): void {
-    this.#docs.set(id, kept);
-    this.length += kept.length;
   }
 
   #drop(id: string, { length }: Kept): void {

@@ -1,15 +1,10 @@
 /** The answer to a call with one edit, made from the outcome of the edit. */
 import { DatabaseError } from '../model';
-import type { WriteFailure, Written } from '../model/types';
+import type { Written } from '../model/types';
 import type { Outcome } from './plan-edits';
 
-/** The answer to a call with one edit. @throws DatabaseError as the failure row describes it */
+/** @throws DatabaseError as the failure row describes it */
 export function written([outcome]: readonly Outcome[]): Written {
-  if ('error' in outcome!) throw errorOf(outcome);
+  if ('error' in outcome!) throw new DatabaseError({ ...outcome, docId: outcome.id });
   return outcome!;
-}
-
-/** The error that a failure row describes. */
-function errorOf({ id, status, name, message, reason }: WriteFailure): DatabaseError {
-  return new DatabaseError({ status, name, message, reason, docId: id });
 }
