@@ -7,6 +7,7 @@ import {
   type Change,
   type ChangesOptions,
   type ChangesResult,
+  cancelled,
   type FeedController,
   feedUntil,
 } from '@settledb/core';
@@ -18,9 +19,6 @@ type Changes = BasicFeed<Change, ChangesResult | Cancelled>;
 export function connectedChanges(connection: Connection, options: ChangesOptions): Changes {
   return feedUntil([connection.life, options.signal], (signal) => changesUntil(signal, connection, options));
 }
-
-/** Not made within the call: it would share a scope with the driver, and a feed that has ended would keep its database. */
-const cancelled = (): Cancelled => ({ status: 'cancelled' });
 
 function changesUntil(signal: AbortSignal, connection: Connection, options: ChangesOptions): Changes {
   const database = connection.current;

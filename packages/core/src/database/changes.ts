@@ -43,8 +43,8 @@ export function localChanges<Content extends object = object>(
   return feed as unknown as ChangesFeed<Content>;
 }
 
-/** Not made within the call: it would share a scope with the driver, and a feed that has ended would keep its database. */
-const cancelled = (): Cancelled => ({ status: 'cancelled' });
+/** Not made within a call: it would share a scope with the driver, and a feed that has ended would keep its database. */
+export const cancelled = (): Cancelled => ({ status: 'cancelled' });
 
 function updateSeqNow({ store }: ChangesSource): number | undefined {
   try {
