@@ -14,9 +14,6 @@ export interface Use {
   dead: number;
 }
 
-/** Whether a checkpoint leaves the block: one of which all is dead it drops. */
-export const isInUse = ({ size, dead }: Readonly<Use>): boolean => dead < size;
-
 /** Whether a compaction moves what is left. */
 export const isMostlyDead = ({ size, dead }: Readonly<Use>): boolean => dead * 2 > size;
 

@@ -38,8 +38,7 @@ export interface TableState {
   readonly watchers: RowsWatcher[];
 }
 
-const NO_GROUPS = { first: 0, last: 0 };
-/** The span of fences that are not in memory. */
+/** The span of pages, or groups, of which none is in memory: the first of them is then found to be lacking. */
 const NOT_LOADED: PageSpan = { first: 0, last: 0 };
 /** From this many pages of an order on it is worth knowing where all its rows lie: that takes 0.3 ms for 10,000. */
 const PLACES_PAGES_MIN = 3;
@@ -277,7 +276,7 @@ export class Directory {
       for (let i = 0; i <= last - first; i++) {
         const number = reverse ? last - i : first + i;
         const page = fences && this.held.at(fences, number, wanted);
-        const groups = page?.span(bounds) ?? NO_GROUPS;
+        const groups = page?.span(bounds) ?? NOT_LOADED;
         for (let g = 0; g <= groups.last - groups.first; g++) {
           const at = reverse ? groups.last - g : groups.first + g;
           const group = page?.group(at);

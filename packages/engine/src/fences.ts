@@ -122,13 +122,6 @@ export const endOf = (
 export const areBlocks = (fences: Fences): fences is FenceBlocks => 'pages' in fences;
 
 export const noFences = (): Fences => ({ keys: [], ids: [], counts: [] });
-/** Not `noFences()` with a field added: in Node 20 each such object has its own form, and V8 discards what it made for the last. */
-export const noRowFences = (): Fences & { readonly runs: Runs[] } => ({
-  keys: [],
-  ids: [],
-  counts: [],
-  runs: [],
-});
 
 export function rowsOf({ counts }: Fences): number {
   let rows = 0;

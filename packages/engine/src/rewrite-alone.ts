@@ -1,7 +1,7 @@
 /** One checkpoint or compaction, by one context at a time, and the vacuum after it. */
 import { corrupt, isQuotaExceeded } from '@settledb/core';
 import { Aside } from './aside';
-import { DEAD_LENGTH_MIN, isInUse } from './block-use';
+import { DEAD_LENGTH_MIN, type Use } from './block-use';
 import type { Rewritable } from './checkpoint';
 import { compactInPieces } from './in-pieces';
 import { RESERVED_SHARE } from './journal';
@@ -11,6 +11,9 @@ import { CHECKPOINT, COMPACTION, rewrite } from './rewrite';
 /** From this many commits on RESERVE_MIN is kept back at least: what is stored beside texts, mainly attachments, is unknown here. */
 const RESERVING_COMMITS = 1024;
 const RESERVE_MIN = 256 * 1024;
+
+/** Whether a checkpoint leaves the block: one of which all is dead it drops. */
+const isInUse = ({ size, dead }: Readonly<Use>): boolean => dead < size;
 
 function reserveFor({ image }: Rewritable): number {
   const share = image.use.characters * RESERVED_SHARE;
