@@ -107,7 +107,8 @@ export class NodeRequest implements ServerRequest {
     // A body that came with its headers is there, though Node does not call it complete yet: no listener is needed.
     if (this.#isRead || this.#incoming.readableLength !== this.#length) return undefined;
     this.#isRead = true;
-    return this.#incoming.read() as Buffer;
+    // Not without a length: from Node 26 on that gives one piece, and a body may have come in several.
+    return this.#incoming.read(this.#length) as Buffer;
   }
 
   async arrayBuffer(): Promise<ArrayBuffer> {
