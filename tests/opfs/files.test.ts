@@ -4,6 +4,7 @@ import { expect, it } from 'vitest';
 import { LargeFiles } from '../../adapters/opfs/src/large-files';
 import { OpfsFiles } from '../../adapters/opfs/src/opfs-files';
 import { SettleDB } from '../../packages/settledb/src/settledb';
+import { failure } from '../file/disk';
 import { FakeOpfs } from './fake-opfs';
 
 let serial = 0;
@@ -85,4 +86,39 @@ it('say whether their owner ended, or was stopped', async () => {
   await open(system).put({ _id: 'b' });
   system.kill();
   expect(await leftOpen()).toBe(true);
+});
+
+it('that could not be made for want of room are refused as that', async () => {
+  const system = new FakeOpfs();
+  const db = open(system);
+  await db.info();
+  system.disk.fail = (call) => {
+    if (call === 'open') throw failure('ENOSPC');
+    return undefined;
+  };
+  const full = { status: 507, name: 'quota_exceeded' };
+  await expect(db.putAttachment('a', 'x', bytes(1000), 'a/b')).rejects.toMatchObject(full);
+  system.disk.fail = () => undefined;
+  await db.putAttachment('a', 'x', bytes(1000), 'a/b');
+  await db.close();
+});
+
+it('are all closed after one of them could not be opened, also those that are slow to open', async () => {
+  const system = new FakeOpfs();
+  const db = open(system);
+  await db.putAttachment('a', 'x', bytes(1000), 'a/b');
+  await db.close();
+  const all = await (await system.root()).getDirectoryHandle('settledb');
+  const directory = await all.getDirectoryHandle('db');
+  const slowly: FileSystemDirectoryHandle['getFileHandle'] = async (name, options) => {
+    if (name.startsWith('f1-')) throw new DOMException('injected', 'InvalidStateError');
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    return directory.getFileHandle(name, options);
+  };
+  const { keys } = directory as unknown as { keys: unknown };
+  await expect(
+    OpfsFiles.open({ ...directory, keys, getFileHandle: slowly } as never, 'opfs:db'),
+  ).rejects.toMatchObject({ name: 'InvalidStateError' });
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  expect(system.openFiles).toBe(0);
 });
