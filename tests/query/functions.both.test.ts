@@ -61,6 +61,29 @@ describe('a view of the program', () => {
   });
 });
 
+it('a view of the program belongs to nobody once the handles that define it are closed', async () => {
+  const name = `functions ${++count}`;
+  const db = open({}, name);
+  await db.bulkDocs(DOCS);
+  let mapped = 0;
+  const map = (doc: { tags?: string[] }, emit: Emit): void => {
+    for (const tag of doc.tags ?? []) emit(tag, ++mapped);
+  };
+  const views = { v: { map, version: 1, update: 'eager' as const } };
+  const [one, two] = [open({ views }, name), open({ views }, name)];
+  for (const handle of [one, two]) expect((await handle.query('v')).total_rows).toBe(3);
+  await one.close();
+  await db.viewCleanup();
+  expect((await two.query('v', { stale: 'ok' })).total_rows).toBe(3);
+  await two.close();
+  await db.put({ _id: 'd', tags: ['z'] });
+  await new Promise((resolve) => setTimeout(resolve, 300)); // Indexes follow when writes pause, eager ones at once.
+  expect(mapped).toBe(3);
+  await db.viewCleanup();
+  const next = open({ views: { v: { map, version: 1, update: 'lazy' } } }, name);
+  expect((await next.query('v', { stale: 'ok' })).total_rows).toBe(0);
+});
+
 describe('a view kept as text', () => {
   it('is refused where the program does not evaluate text, and says what to do', async () => {
     const db = open({});

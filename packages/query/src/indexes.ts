@@ -79,7 +79,8 @@ export class Indexes extends Emitter implements IndexReader {
   readonly #kept: KeptIndexes;
   /** The tags found last, used to read at once. */
   readonly #tags = new Map<string, string>();
-  readonly #registered = new Set<string>();
+  /** By how many handles, by index. */
+  readonly #registered = new Map<string, number>();
   /** By index: its state in the state {@link #lookedAt} of the store. As many as are queried between two commits. */
   readonly #looks = new Map<string, Look>();
   #lookedAt: number | undefined;
@@ -104,14 +105,25 @@ export class Indexes extends Emitter implements IndexReader {
     this.fire('error', error);
   }
 
-  /** An index that the program defines: it follows its policy, and is never dropped as unused. */
+  /** An index that a handle defines: until the handle is closed, it follows its policy, and is never dropped as unused. */
   register(index: IndexDefinition): void {
-    this.#registered.add(index.id);
+    this.#registered.set(index.id, (this.#registered.get(index.id) ?? 0) + 1);
     this.#kept.keep(index);
   }
 
+  /** The handle is closed. If no other one defines the index, nobody can query it: it neither follows nor stays in a cleanup. */
+  unregister({ id }: IndexDefinition): void {
+    const others = (this.#registered.get(id) ?? 1) - 1;
+    if (others > 0) {
+      this.#registered.set(id, others);
+      return;
+    }
+    this.#registered.delete(id);
+    this.#kept.forget(id);
+  }
+
   get registered(): ReadonlySet<string> {
-    return this.#registered;
+    return new Set(this.#registered.keys());
   }
 
   async read(

@@ -105,8 +105,11 @@ export class KeptIndexes {
     return inUse.map(({ index }) => index);
   }
 
-  #forget(kept: Kept): void {
-    this.#kept.delete(kept.index.id);
+  /** The index does not exist any more, or nobody can query it. */
+  forget(id: string): void {
+    const kept = this.#kept.get(id);
+    if (kept === undefined) return;
+    this.#kept.delete(id);
     kept.unasked = UNASKED_DOCS_MAX; // If it was the last one, the next query adds it anew.
   }
 
@@ -202,7 +205,7 @@ export class KeptIndexes {
         const state = states[i];
         const isNew = state === undefined;
         const wasDropped = isNew && kept.exists && !registered;
-        if (wasDropped) this.#forget(kept);
+        if (wasDropped) this.forget(index.id);
         if (!isNew) kept.exists = true;
         // An index without a policy was queried: either the query is building it, or it was dropped since.
         if (wasDropped || (isNew && index.policy === undefined)) return [];

@@ -27,6 +27,11 @@ export class LocalQueries implements Required<Queries> {
     this.#store = database.store;
   }
 
+  /** The handle that these belong to is closed. */
+  leave(): void {
+    this.#views.leave();
+  }
+
   /** @param host the handle that the results belong to: they end with it */
   live(host: ConstructorParameters<typeof LiveQueries>[0]): LiveQueries {
     const watch: WatchCommits = (listener) =>

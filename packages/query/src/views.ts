@@ -126,6 +126,11 @@ export class Views implements Pick<Queries, 'query' | 'queries' | 'viewCleanup' 
     return results;
   }
 
+  /** The handle is closed: what it defined is no longer kept for it. */
+  leave(): void {
+    for (const index of this.#definitions.registered()) this.#indexes.unregister(index);
+  }
+
   async viewCleanup(options: CallOptions = {}): Promise<{ readonly ok: true }> {
     await dropUnused(this.#indexes.store, this.#indexes.registered, options);
     return { ok: true };

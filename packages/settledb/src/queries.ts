@@ -3,7 +3,7 @@
  * it. All handles on a database share its indexes; functions and names of views belong to each handle.
  */
 import { type Database, type LocalDatabase, notImplemented, type Queries } from '@settledb/core';
-import type { Indexes, IndexingProgress, LiveQueries, RegisteredViews } from '@settledb/query';
+import type { Indexes, IndexingProgress, LiveQueries, LocalQueries, RegisteredViews } from '@settledb/query';
 import { queryCode } from './code';
 import type { LocalSettleOptions } from './options';
 
@@ -15,7 +15,7 @@ export interface QueryEvents {
 
 interface Opened {
   readonly database: Database;
-  readonly queries: Promise<Queries>;
+  readonly queries: Promise<LocalQueries>;
   /** Set once they are loaded. */
   ready: Queries | undefined;
   /** Those that it hears, likewise. */
@@ -72,16 +72,20 @@ export class HandleQueries {
     if (database !== undefined && hasPolicy(this.#options.views)) void this.of(database).catch(() => {});
   }
 
-  /** Hears no more of the database. */
+  /** Hears no more of the database, and defines no views there. */
   leave(): void {
     const { indexing, error } = this.#events;
     this.#opened?.indexes?.off('indexing', indexing).off('error', error);
+    this.#opened?.queries.then(
+      (left) => left.leave(),
+      () => {}, // Their code could not be loaded: nothing was defined, and the caller has the error.
+    );
     this.#opened = undefined;
     this.#live = undefined;
   }
 
   #open(database: LocalDatabase): Opened {
-    const queries = queryCode.load().then(({ Indexes, LocalQueries }): Queries => {
+    const queries = queryCode.load().then(({ Indexes, LocalQueries }) => {
       const indexes = indexesOf.get(database) ?? new Indexes(database);
       indexesOf.set(database, indexes);
       const { indexing, error } = this.#events;
