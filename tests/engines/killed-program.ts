@@ -110,10 +110,13 @@ async function acknowledge(...more: Acknowledged[]): Promise<void> {
 }
 
 /** Until it is there: of a call whose worker ended, it is not known whether it was done. */
-async function put(doc: { _id: string; n: number; _rev?: string; _attachments?: unknown }): Promise<string> {
+async function put(doc: { _id: string; n: number; _rev?: string }, size?: number): Promise<string> {
   for (let _rev = doc._rev; ; ) {
     try {
-      const { id, rev } = await db.put({ ...doc, ...(_rev && { _rev }) } as object as { _id: string });
+      // Anew for each attempt: WebKit loses a page's Blobs, too, with the process that has its storage.
+      const f = size !== undefined && { content_type: 'a/b', data: new Blob([contentOf(doc._id, size)]) };
+      const whole = { ...doc, ...(_rev && { _rev }), ...(f && { _attachments: { f } }) };
+      const { id, rev } = await db.put(whole as object as { _id: string });
       void acknowledge({ id, rev });
       return rev;
     } catch (error) {
@@ -139,8 +142,7 @@ async function writeForEver(): Promise<void> {
       await db.bulkDocs(docs).then((answers) => acknowledge(...(answers as Acknowledged[])), refused);
       continue;
     }
-    const f = { content_type: 'a/b', data: new Blob([contentOf(_id, SIZES[n % SIZES.length]!)]) };
-    const _rev = await put(n % 11 === 7 ? { _id, n, _attachments: { f } } : { _id, n });
+    const _rev = await put({ _id, n }, n % 11 === 7 ? SIZES[n % SIZES.length] : undefined);
     if (n % 5 === 4) await put({ _id, n: n + 0.5, _rev });
     else if (n % 17 === 12) await db.remove(_id, _rev).then(acknowledge, refused);
   }

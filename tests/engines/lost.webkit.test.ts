@@ -17,8 +17,9 @@ const PATIENCE = { timeout: 120_000, interval: 5 };
 vi.setConfig({ testTimeout: 400_000 });
 /**
  * Of what a worker took when it ended, it is not known whether it was done. `io`: one that began just now is not given up at once.
+ * `NotFoundError`: of a Blob that was made before, which is lost with the process.
  */
-const REFUSALS = /^(worker_terminated|conflict|io: (.* server lost|It is not known))/;
+const REFUSALS = /^(worker_terminated|conflict|NotFoundError|io: (.* server lost|It is not known))/;
 
 const WHERE: Task['where'][] = ['dedicated', 'shared'];
 
