@@ -70,13 +70,13 @@ type BulkGetAnswer = { results: { id: string; docs: Record<string, unknown>[] }[
 /** A source that, for some ids, answers bulkGet otherwise. */
 export function fetchingPeer(
   db: AnyDatabase,
-  otherwise: (id: string) => Record<string, unknown>[] | undefined,
+  otherwise: (id: string, docs: Record<string, unknown>[]) => Record<string, unknown>[] | undefined,
   more: Parameters<typeof peer>[1] = {},
 ): Peer {
   return peer(db, {
     bulkGet: async (request: never): Promise<BulkGetAnswer> => {
       const { results } = (await db.bulkGet(request)) as unknown as BulkGetAnswer;
-      return { results: results.map(({ id, docs }) => ({ id, docs: otherwise(id) ?? docs })) };
+      return { results: results.map(({ id, docs }) => ({ id, docs: otherwise(id, docs) ?? docs })) };
     },
     ...more,
   });

@@ -55,6 +55,24 @@ describe('a document that cannot be fetched', () => {
     expect(await contents(b)).toEqual(await contents(a));
   });
 
+  const changed: [string, (doc: { _rev: string; _revisions: object }) => object][] = [
+    ['another id', () => ({ _id: 'doc4' })],
+    ['no ancestry', () => ({ _revisions: undefined })],
+    ['the ancestry of another', ({ _revisions }) => ({ _revisions: { ..._revisions, ids: ['b'] } })],
+    ['attachments that are none', () => ({ _attachments: { f: 7 } })],
+  ];
+  it.each(changed)('is not taken with the revision that was asked for, and %s', async (_name, change) => {
+    const [a, b] = await openTwo();
+    await fill(a, 10);
+    const source = fetchingPeer(a, (id, docs) => {
+      const { ok } = docs[0] as { ok: { _rev: string; _revisions: object } };
+      return id === 'doc3' ? [{ ok: { ...ok, ...change(ok) } }] : undefined;
+    });
+    const error = await failureOf(replicate(source, b));
+    expect(error).toMatchObject({ name: 'malformed_document', result: { docs_written: 9 } });
+    await expect(b.get('doc3')).rejects.toMatchObject({ status: 404 });
+  });
+
   it('fails the run, but not its neighbours, when it makes the whole request fail', async () => {
     const [a, b] = await openTwo();
     await fill(a, 100);
