@@ -1,6 +1,7 @@
 /** Pages with a hosted database that are put into the back/forward cache: nothing of settledb's throws them out of it. */
 import type { Page } from 'playwright';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import { PATIENCE_MS } from '../support/timeouts';
 import { canOpenPages, type HostedTab, openHosted } from './tabs';
 
 /** Counts what is called back for objects that were collected. */
@@ -76,6 +77,27 @@ describe.skipIf(!canOpenPages())('a page with a hosted database', () => {
       ids.push(id, `${id} meanwhile`);
     }
     expect(await tab.call('followed', ids)).toEqual(ids);
+  });
+
+  it.each(['dedicated', 'shared'] as const)('has saved what it saves at the last moment: %s', async (kind) => {
+    const { tabs, url } = await openHosted(kind, 2, true);
+    const [other, { page }] = tabs as [HostedTab, HostedTab];
+    await page.evaluate(() => {
+      const { call } = globalThis as unknown as { call(name: string, args: unknown[]): void };
+      const save = ({ type }: Event): void => call('run', ['put', { _id: type }]);
+      addEventListener('pagehide', save);
+      for (const type of ['visibilitychange', 'freeze']) document.addEventListener(type, save);
+    });
+    await page.goto(`${url}elsewhere`);
+    const saved = async (): Promise<string[]> => {
+      const { rows } = await other.run<{ rows: { id: string }[] }>('allDocs');
+      return rows.map(({ id }) => id);
+    };
+    // The page may never come back.
+    await vi.waitFor(async () => expect(await saved()).toEqual(['freeze', 'pagehide', 'visibilitychange']), {
+      timeout: PATIENCE_MS,
+      interval: 50,
+    });
   });
 });
 

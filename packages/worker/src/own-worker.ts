@@ -67,8 +67,8 @@ export class OwnWorker {
   #end: unknown;
 
   /**
-   * @param onMove called when the page is put away, and when it is back: messages sent to it meanwhile may be lost, or throw it out of the
-   *   back/forward cache (Chromium)
+   * @param onMove called when the page that is put away stands still, and when it is back: messages sent to it meanwhile may be lost, or
+   *   throw it out of the back/forward cache (Chromium). Not sooner: what a program writes as its page is hidden would wait for its return
    * @throws TypeError for what is no worker
    */
   constructor(targets: Targets, timeoutMs: number, onMove: () => void) {
@@ -84,8 +84,8 @@ export class OwnWorker {
           this.#endAway = resolve;
           setTimeout(resolve, AWAY_MS);
         });
-        onMove();
       },
+      onMove,
       () => {
         this.#tell('back');
         this.#beginNewLife();

@@ -3,8 +3,11 @@
  * its dedicated workers run, and messages sent to it meanwhile may never arrive (seen in Chromium: messages of a port).
  */
 
-/** Calls `away` before, and `back` after, each once. @returns a function that stops listening. Does nothing in workers */
-export function onPutAway(away: () => void, back: () => void): () => void {
+/**
+ * Calls `away` before, and `back` after, each once; and `still` in between, where the browser says that the page will now stand still:
+ * programs that save when their page is hidden have done so by then. @returns a function that stops listening. Does nothing in workers
+ */
+export function onPutAway(away: () => void, still: () => void, back: () => void): () => void {
   if (typeof document === 'undefined') return () => {};
   // Chromium says both of a page that goes into the cache: `pagehide` and `freeze`, and later `resume` and `pageshow`.
   let isAway = false;
@@ -22,12 +25,16 @@ export function onPutAway(away: () => void, back: () => void): () => void {
   const show = (event: PageTransitionEvent): void => {
     if (event.persisted) enter();
   };
+  // Added while the event is on its way to the document, it is called after the listeners of programs.
+  const last = (): void => document.addEventListener('freeze', still, { once: true });
   document.addEventListener('freeze', leave);
+  addEventListener('freeze', last, true);
   document.addEventListener('resume', enter);
   addEventListener('pagehide', hide);
   addEventListener('pageshow', show);
   return () => {
     document.removeEventListener('freeze', leave);
+    removeEventListener('freeze', last, true);
     document.removeEventListener('resume', enter);
     removeEventListener('pagehide', hide);
     removeEventListener('pageshow', show);
