@@ -234,6 +234,25 @@ describe('replication', () => {
       }
     });
 
+  for (const end of ['close', 'destroy', 'destroy by another'] as const)
+    it(`after ${end} of its peer, denied documents are not transferred, least of all into what is made anew`, async () => {
+      const { Hosted } = hostAndPage();
+      const Here = SettleDB.defaults({ adapter: memory() });
+      for (const Handle of [Here, Hosted])
+        for (const Peer of [Here, Hosted]) {
+          const db = new Handle('one');
+          const [peer, other] = [new Peer('two'), new Peer('two')];
+          const feeds = [db.replicate.to(peer), db.replicate.from(peer)];
+          const sync = db.sync(peer);
+          await Promise.all([...feeds, sync]);
+          const ended = new Promise((resolve) => peer.once('destroyed', resolve));
+          if (end === 'destroy by another') await Promise.all([other.destroy(), ended]);
+          else await peer[end]();
+          for (const feed of [...feeds, sync.push, sync.pull])
+            expect(await feed.retryDenied()).toMatchObject({ status: 'cancelled', docs_written: 0 });
+        }
+    });
+
   it('that is begun again in the same turn, before or after the one before is cancelled, goes on', async () => {
     const { Hosted } = hostAndPage();
     const [db, other] = [new Hosted('one'), new Hosted('two')];

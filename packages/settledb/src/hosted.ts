@@ -213,20 +213,25 @@ export class HostedHandle extends Emitter {
     return this.#link.call(this.#number, verb, args);
   }
 
-  /** @param until likewise ends it: for one that belongs to an earlier one, what ends that */
-  #replicate(verb: string, peer: Peer, options: ReplicateOptions, until?: AbortSignal): WatchedReplication {
+  /** @param until likewise end it: for one that belongs to an earlier one, what ends that */
+  #replicate(
+    verb: string,
+    peer: Peer,
+    options: ReplicateOptions,
+    until: readonly (AbortSignal | undefined)[] = [],
+  ): WatchedReplication {
     // At once, as where the database is of the page.
     if (typeof peer === 'string') addressOf(peer, this.#options);
     // At the host this replication may be shared with other pages, and then does not end with this handle by itself.
-    const signals = [this.#life.signal, until, options.signal];
-    const here = this.#here.signal;
+    const signals = [this.#life.signal, ...until, options.signal];
+    const lives = [this.#here.signal, lifeOf(peer)];
     // An object of the page cannot cross: so it runs here, over the same verbs.
     if (typeof peer !== 'string' && !this.#link.knows(peer)) {
       const [source, target] = verb === 'replicate.to' ? [this, peer] : [peer, this];
-      return feedUntil([here, lifeOf(peer), ...signals], (signal) => {
+      return feedUntil([...lives, ...signals], (signal) => {
         const feed = new ReplicationFeed(source as never, target as never, { ...options, signal });
         feed.again = (more, own = options.signal) =>
-          this.#replicate(verb, peer, { ...more, signal: own }, here);
+          this.#replicate(verb, peer, { ...more, signal: own }, lives);
         return feed;
       });
     }
@@ -235,7 +240,7 @@ export class HostedHandle extends Emitter {
       const args = [peer, { ...options, signal }];
       const followed = followLive(this.#link, this.#number, verb, args, replicationThere(progress));
       return withStatus(followed, progress, (denied, own = options.signal) =>
-        this.#replicate(verb, peer, { ...againOptions(options, denied), signal: own }, here),
+        this.#replicate(verb, peer, { ...againOptions(options, denied), signal: own }, lives),
       );
     });
   }
