@@ -79,7 +79,10 @@ describe.skipIf(!canOpenPages())('a page with a hosted database', () => {
     expect(await tab.call('followed', ids)).toEqual(ids);
   });
 
-  it.each(['dedicated', 'shared'] as const)('has saved what it saves at the last moment: %s', async (kind) => {
+  it.each([
+    'dedicated',
+    'shared',
+  ] as const)('has saved what it saves at the last moment: %s', async (kind) => {
     const { tabs, url } = await openHosted(kind, 2, true);
     const [other, { page }] = tabs as [HostedTab, HostedTab];
     await page.evaluate(() => {
