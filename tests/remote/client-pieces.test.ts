@@ -1,7 +1,7 @@
 /** Bodies that `fetch` would put into the buffer of a connection whole, and keep other requests waiting: Node 26, HTTP/2. */
 import { portableBytes } from '@settledb/core';
 import { type RemoteOptions, remote } from '@settledb/remote';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { nodeBytes } from '../../packages/settledb/src/bytes.node';
 import { testServer } from './support';
 
@@ -30,7 +30,7 @@ async function sentTo(url: string, options: RemoteOptions): Promise<Sent[]> {
       if (body != null) sent.push({ length });
       return server.fetch(to.replace('https:', 'http:'), init);
     }
-    expect(init).toMatchObject({ duplex: 'half', redirect: 'error' });
+    expect(init).toMatchObject({ duplex: 'half', redirect: 'manual' });
     const pieces: Uint8Array[] = [];
     for await (const piece of body as unknown as AsyncIterable<Uint8Array>) pieces.push(piece);
     sent.push({ length, pieces: pieces.map((piece) => piece.length) });
@@ -65,6 +65,44 @@ it.each([
   ['by browsers', 'https://127.0.0.1:5984/db', portableBytes],
 ])('are sent whole %s', async (_, url, bytes) => {
   for (const each of await sentTo(url, { bytes })) expect(each).not.toHaveProperty('pieces');
+});
+
+describe('are redirected', () => {
+  /** A server that redirects what comes in pieces. @returns lengths announced for pieces, and bodies that were given whole */
+  function redirecting(status: number): { pieces: (string | null)[]; whole: unknown[] } {
+    const server = testServer();
+    const given = { pieces: [] as (string | null)[], whole: [] as unknown[] };
+    vi.stubGlobal('fetch', async (to: string, init: RequestInit) => {
+      if (init.body instanceof ReadableStream) {
+        given.pieces.push(new Headers(init.headers).get('content-length'));
+        await init.body.cancel();
+        return new Response(null, { status, headers: { location: to } });
+      }
+      if (init.body != null) given.whole.push(init.body);
+      return server.fetch(to.replace('https:', 'http:'), init);
+    });
+    onTestFinished(() => void vi.unstubAllGlobals());
+    return given;
+  }
+
+  it.each([301, 302, 307, 308])('and given whole to fetch, which sends them on: %i', async (status) => {
+    const { pieces, whole } = redirecting(status);
+    const db = remote('https://127.0.0.1:5984/db', { bytes });
+    await db.putAttachment('a', 'file', attached, 'x/y');
+    expect(pieces).toEqual([String(attached.size)]);
+    expect(whole).toEqual([attached]);
+    const data = new Blob([(await db.getAttachment('a', 'file')) as BlobPart]);
+    expect((await contentOf(data)).equals(await contentOf(attached))).toBe(true);
+    await db.close();
+  });
+
+  it('and not sent again if they were taken: 303', async () => {
+    const { whole } = redirecting(303);
+    const db = remote('https://127.0.0.1:5984/db', { bytes });
+    await expect(db.putAttachment('a', 'file', attached, 'x/y')).rejects.toMatchObject({ status: 303 });
+    expect(whole).toEqual([]);
+    await db.close();
+  });
 });
 
 it('are known to be buffered by Node 26', () => {

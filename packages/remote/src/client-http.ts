@@ -29,6 +29,8 @@ const COMPRESSED_LENGTH = 32_768;
 /** From this many characters on, it is worth some 50 µs that no part of the body stays in memory once the answer was read. */
 const LARGE_LENGTH = 4_096;
 
+/** Not 303: that says that the body was taken. */
+const REDIRECTS: readonly number[] = [301, 302, 307, 308];
 /** Requests that must not be repeated. */
 const WRITES: readonly string[] = ['/_bulk_docs', '/_purge', '/_compact'];
 
@@ -244,7 +246,7 @@ export class Http {
     this.#line.target = { ...this.#line.target, database: moved, root, path: moved.slice(root.length) };
   }
 
-  async #send(call: Call, request: Idle, again: boolean): Promise<Response> {
+  async #send(call: Call, request: Idle, again: boolean, whole = false): Promise<Response> {
     const { signal } = request;
     const { database, root } = this.#line.target;
     const { headers } = this.#options;
@@ -273,7 +275,8 @@ export class Http {
       request.isLarge = true;
     }
     const isBuffered = this.ownFetch && this.#options.bytes?.buffersOut === true;
-    const stream = call.stream ?? (isBuffered ? inPieces(url, body) : undefined);
+    const pieces = isBuffered && !whole ? inPieces(url, body) : undefined;
+    const stream = call.stream ?? pieces;
     const patience = (stream?.length ?? sizeOf(body)) / SLOWEST_LINE;
     request.wait(patience);
     const init: RequestInit = {
@@ -297,11 +300,15 @@ export class Http {
         ({
           body: stream.open(() => request.heard(patience)),
           duplex: 'half',
-          redirect: 'error',
+          redirect: pieces ? 'manual' : 'error',
         } as RequestInit)),
     };
     const response = await fetch(url, init);
     checkResponse(response);
+    if (pieces && REDIRECTS.includes(response.status)) {
+      response.body?.cancel().catch(() => {});
+      return this.#send(call, request, again, true); // `fetch` sends on what it is given whole.
+    }
     this.#auth.heard(response);
     return response;
   }
