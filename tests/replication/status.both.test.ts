@@ -14,6 +14,14 @@ async function all<T>(statuses: AsyncIterable<T>): Promise<T[]> {
   return list;
 }
 
+function gate(): { readonly opened: Promise<void>; open: () => void } {
+  let open = (): void => undefined;
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { opened, open };
+}
+
 describe('the statuses of a replication', () => {
   it('go from connecting to complete, with documents and bytes that only grow', async () => {
     const [a, b] = await openTwo();
@@ -104,12 +112,10 @@ describe('the statuses of a replication', () => {
 
   it('of a live one tell of documents that are on their way, before any has arrived', async () => {
     const [a, b] = await openTwo();
-    let answer = (): void => undefined;
+    const answer = gate();
     const source = peer(a, {
       bulkGet: async (request: never) => {
-        await new Promise<void>((resolve) => {
-          answer = resolve;
-        });
+        await answer.opened;
         return a.bulkGet(request);
       },
     });
@@ -118,12 +124,77 @@ describe('the statuses of a replication', () => {
     for await (const { phase, docs_read } of replication.statuses()) {
       phases.push(phase);
       if (phase === 'idle' && docs_read === 0) await fill(a, 1);
-      if (phase === 'transferring') answer();
+      if (phase === 'transferring') answer.open();
       if (phase === 'idle' && docs_read === 1) replication.cancel();
     }
     expect(phases.filter((phase, i) => phase !== phases[i - 1])).toEqual([
       ...['connecting', 'idle', 'transferring', 'idle', 'cancelled'],
     ]);
+  });
+
+  it('of a live one are not idle while the next documents are on their way', async () => {
+    const [a, b] = await openTwo();
+    await fill(a, 1);
+    const [second, answer] = [gate(), gate()];
+    let fetches = 0;
+    const source = peer(a, {
+      bulkGet: async (request: never) => {
+        if (++fetches === 2) {
+          second.open();
+          await answer.opened;
+        }
+        return a.bulkGet(request);
+      },
+    });
+    // The first document is written when the second is being fetched.
+    const target = peer(b, {
+      bulkDocs: async (docs: never, options: never) => {
+        await fill(a, 1, 1);
+        await second.opened;
+        return b.bulkDocs(docs, options);
+      },
+    });
+    const replication = replicate(source, target, { live: true });
+    const phases: string[] = [];
+    replication.on('paused', () => {
+      phases.push(replication.status().phase);
+      if (phases.length === 2) replication.cancel();
+      answer.open();
+    });
+    expect(await replication).toMatchObject({ docs_written: 2 });
+    expect(phases).toEqual(['transferring', 'idle']);
+  });
+
+  it('say that it waits, whenever the target answered what it lacked of the next documents', async () => {
+    for (let steps = 0; steps < 20; steps++) {
+      const [a, b] = await openTwo();
+      await fill(a, 2);
+      const [isAsked, isWriting, fail, answer] = [gate(), gate(), gate(), gate()];
+      let comparisons = 0;
+      const target = peer(b, {
+        revsDiff: async (revs: never) => {
+          const missing = await b.revsDiff(revs);
+          if (++comparisons === 1) return missing;
+          isAsked.open();
+          return answer.opened.then(() => missing);
+        },
+        bulkDocs: async () => {
+          isWriting.open();
+          await fail.opened;
+          throw statusError(500, 'failed');
+        },
+      });
+      const options = { retry: true, back_off_function: () => 60_000, batch_size: 1 };
+      const replication = replicate(a, target, options);
+      await Promise.all([isAsked.opened, isWriting.opened]);
+      fail.open();
+      for (let step = 0; step < steps; step++) await undefined;
+      answer.open();
+      await new Promise((resolve) => setTimeout(resolve));
+      expect(replication.status().phase).toBe('waiting');
+      replication.cancel();
+      await replication;
+    }
   });
 
   it('of a live one end when it is cancelled, and are idle before', async () => {

@@ -68,10 +68,15 @@ export class OnTheWay {
     return !this.#reliedOn.has(id, rev);
   }
 
+  /** Whether all batches were written. */
+  get none(): boolean {
+    return this.#batches.length === 0;
+  }
+
   /** The oldest batch was written. */
   end(): void {
     this.#batches.shift();
-    if (this.#batches.length === 0) this.#reliedOn.clear();
+    if (this.none) this.#reliedOn.clear();
   }
 }
 
@@ -92,8 +97,8 @@ export async function* fetchChunks(
     const missing = await missingRevs(rows, target, onTheWay, signal);
     onTheWay.begin();
     for (const { id, rev } of missing) onTheWay.add(id, rev);
-    // Over a network, fetching takes longer than writing what came.
-    if (missing.length > 0) progress.phase = 'transferring';
+    // Over a network, fetching takes longer than writing what came. An attempt that has failed meanwhile says what comes now.
+    if (missing.length > 0 && !signal.aborted) progress.phase = 'transferring';
     const end = { rows: rows.length, seq, pending, caughtUp };
     let ended = false;
     for await (const portion of fetcher.fetch(missing)) {

@@ -126,7 +126,8 @@ async function transferChanges(
       await checkpoints.flush(writing);
       run.backOff.reset();
       run.denied.clear();
-      progress.phase = 'idle';
+      // The next batch may be on its way.
+      if (onTheWay.none) progress.phase = 'idle';
       run.announcer.caughtUp();
     }
   }
