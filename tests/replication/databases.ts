@@ -8,7 +8,7 @@ import {
   type Store,
   schema,
 } from '../../packages/core/src/index';
-import type { Peer } from '../../packages/replication/src/index';
+import type { Peer, ReplicationResult } from '../../packages/replication/src/index';
 import { naiveStore } from '../support/naive-store';
 
 export type AnyDatabase = Database<Record<string, unknown>>;
@@ -81,6 +81,17 @@ export function fetchingPeer(
     ...more,
   });
 }
+
+/** What a one-shot replication rejects with. */
+type Failed = Error & { readonly result: ReplicationResult; readonly status?: number };
+
+export const failureOf = (replication: PromiseLike<unknown>): Promise<Failed> =>
+  Promise.resolve(replication).then(
+    () => {
+      throw new Error('it did not fail');
+    },
+    (error: Failed) => error,
+  );
 
 /** All that replicas must agree on: every leaf with its body and ancestry, the winner, the conflicts. */
 export async function contents(db: AnyDatabase): Promise<unknown> {
