@@ -1,8 +1,7 @@
 /** Pages with a hosted database that are put into the back/forward cache: nothing of settledb's throws them out of it. */
 import type { Page } from 'playwright';
 import { describe, expect, it, vi } from 'vitest';
-import { PATIENCE_MS } from '../support/timeouts';
-import { canOpenPages, type HostedTab, openHosted } from './tabs';
+import { canOpenPages, HostedTab, openHosted } from './tabs';
 
 /** Counts what is called back for objects that were collected. */
 const COUNT_FINALIZED = `{
@@ -80,6 +79,20 @@ describe.skipIf(!canOpenPages())('a page with a hosted database', () => {
   });
 
   it.each([
+    'shared',
+    'service',
+  ] as const)('has its replication go on in a worker of all tabs: %s', async (kind) => {
+    const { tabs, url, open } = await openHosted(kind, 2, true);
+    const [other, tab] = tabs as [HostedTab, HostedTab];
+    const reader = new HostedTab(await open());
+    await reader.call('open', kind, 'copy', 'indexeddb');
+    await tab.call('replicate', 'copy');
+    await tab.page.goto(`${url}elsewhere`);
+    await other.run('put', { _id: 'meanwhile' });
+    await vi.waitFor(async () => expect(await idsIn(reader)).toEqual(['meanwhile']));
+  });
+
+  it.each([
     'dedicated',
     'shared',
   ] as const)('has saved what it saves at the last moment: %s', async (kind) => {
@@ -92,17 +105,16 @@ describe.skipIf(!canOpenPages())('a page with a hosted database', () => {
       for (const type of ['visibilitychange', 'freeze']) document.addEventListener(type, save);
     });
     await page.goto(`${url}elsewhere`);
-    const saved = async (): Promise<string[]> => {
-      const { rows } = await other.run<{ rows: { id: string }[] }>('allDocs');
-      return rows.map(({ id }) => id);
-    };
     // The page may never come back.
-    await vi.waitFor(async () => expect(await saved()).toEqual(['freeze', 'pagehide', 'visibilitychange']), {
-      timeout: PATIENCE_MS,
-      interval: 50,
-    });
+    const all = ['freeze', 'pagehide', 'visibilitychange'];
+    await vi.waitFor(async () => expect(await idsIn(other)).toEqual(all));
   });
 });
 
 const nextTask = (page: Page): Promise<void> =>
   page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 20)));
+
+async function idsIn(tab: HostedTab): Promise<string[]> {
+  const { rows } = await tab.run<{ rows: { id: string }[] }>('allDocs');
+  return rows.map(({ id }) => id);
+}

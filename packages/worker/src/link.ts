@@ -72,8 +72,8 @@ export class Link {
   #last = 0;
   #channel: Channel | undefined;
   #waiting: Waiting[] = [];
-  /** Leaves the channel for another one. */
-  #leave = (): void => {};
+  /** Leaves the channel for another one, as the page is put away or is back. */
+  #leave = (_isBack: boolean): void => {};
   /** Ends the channel, and the watch over its host. */
   #end = (_error: unknown): void => {};
   #connecting = false;
@@ -84,7 +84,7 @@ export class Link {
   #deaths = 0;
 
   constructor(targets: Targets, options: LinkOptions = {}) {
-    this.#own = new OwnWorker(targets, options.timeout_ms ?? TIMEOUT_MS, () => this.#leave());
+    this.#own = new OwnWorker(targets, options.timeout_ms ?? TIMEOUT_MS, (isBack) => this.#leave(isBack));
     this.#encoding = {
       functions: options.functions ?? 'refuse',
       handleOf: (value) => this.#numbers.get(value),
@@ -313,7 +313,11 @@ export class Link {
     this.#channel = channel;
     this.#met = true;
     this.#end = end;
-    this.#leave = () => leave(workerTerminated('The page was put away while it waited'));
+    // While the page is away, another tab's worker would throw it out of the back/forward cache (Chromium), by what it tells, and by its
+    // wait for the page's lock. A worker that tabs share does not, and goes on with what it does for this page: it sends what was written.
+    this.#leave = (isBack) => {
+      if (isBack || link !== undefined) leave(workerTerminated('The page was put away while it waited'));
+    };
     for (const [number, { name, options, adapter }] of this.#handles)
       channel.send(['open', number, name, options, adapter, this.#ids.get(number)]);
     for (const { start } of this.#waiting.splice(0)) start(channel);

@@ -67,11 +67,11 @@ export class OwnWorker {
   #end: unknown;
 
   /**
-   * @param onMove called when the page that is put away stands still, and when it is back: messages sent to it meanwhile may be lost, or
-   *   throw it out of the back/forward cache (Chromium). Not sooner: what a program writes as its page is hidden would wait for its return
+   * @param onMove called when the page that is put away stands still, and when it is back: messages sent to it meanwhile may be lost. Not
+   *   sooner: what a program writes as its page is hidden would wait for its return
    * @throws TypeError for what is no worker
    */
-  constructor(targets: Targets, timeoutMs: number, onMove: () => void) {
+  constructor(targets: Targets, timeoutMs: number, onMove: (isBack: boolean) => void) {
     if (targets && typeof targets !== 'function') checkTarget(targets);
     this.#targets = targets;
     this.#timeoutMs = timeoutMs;
@@ -85,12 +85,12 @@ export class OwnWorker {
           setTimeout(resolve, AWAY_MS);
         });
       },
-      onMove,
+      () => onMove(false),
       () => {
         this.#tell('back');
         this.#beginNewLife();
         this.#endAway();
-        onMove();
+        onMove(true);
       },
     );
   }
