@@ -295,7 +295,7 @@ export class Http {
       signal,
       ...(credentials && { credentials }),
       ...(body === undefined ? {} : { body }),
-      // A stream could not be sent again after a redirect; and to be ready for one, undici would keep all that was sent.
+      // A stream could not be sent again after a redirect; and to be ready for one, undici before version 8 would keep all that was sent.
       ...(stream &&
         ({
           body: stream.open(() => request.heard(patience)),
