@@ -5,7 +5,7 @@
  * The thing to know: when a connection dies during a write, nobody reports whether the write was done. The answer is in the database:
  * every log record names the call that wrote it, so the call looks there, and only then reports success, tries again, or gives up.
  */
-import { closed, type DatabaseError, type Durability, type MakesRoom, Served, uuid } from '@settledb/core';
+import { closed, type DatabaseError, type Durability, type MakesRoom, uuid } from '@settledb/core';
 import {
   type BlobJournal,
   type Commit,
@@ -56,7 +56,8 @@ export class IndexedDbJournal implements Journal {
   readonly #room: Room;
   readonly #writing: Writing;
   readonly #listeners = new Set<(event: JournalEvent) => void>();
-  readonly #served = new Served();
+  /** Running calls, which `close` waits for. */
+  readonly #pending = new Set<Promise<unknown>>();
   readonly #id = uuid();
   #opened: JournalState | undefined;
   /** The epoch, if it is known: from what was read last, or rewritten here. While this context is alone nobody else raises it. */
@@ -286,7 +287,7 @@ export class IndexedDbJournal implements Journal {
 
   async #close(): Promise<void> {
     this.#fairness.close();
-    await this.#served.over();
+    while (this.#pending.size > 0) await Promise.allSettled(this.#pending);
     this.#listeners.clear();
     await this.#presence.close();
     this.#channel.close();
@@ -299,7 +300,10 @@ export class IndexedDbJournal implements Journal {
     const running = call().catch((cause) => {
       throw this.#ended ?? storageError(`${what} of database "${this.#name}"`, cause);
     });
-    return this.#served.add(running);
+    this.#pending.add(running);
+    const forget = (): void => void this.#pending.delete(running);
+    running.then(forget, forget);
+    return running;
   }
 
   /** Tells the others if a write was done. */

@@ -20,7 +20,6 @@ import type {
   Written,
 } from '../model/types';
 import type { DatabaseTables, InfoRow } from '../store/schema';
-import { Served } from '../store/served';
 import type { CallOptions, Durability, Store, StoreEvent } from '../store/store';
 import { allDocs } from './all-docs';
 import type { AttachmentSource } from './attachment-bytes';
@@ -48,6 +47,7 @@ import { checkLocalOptions, checkRevsLimit, type LocalOptions, REVS_LIMIT } from
 import { untilAborted } from './on-abort';
 import type { Outcome } from './plan-edits';
 import type { Purged } from './purge';
+import { Served } from './served';
 import { upkeepCode } from './upkeep-code';
 import { writeEdits, writeEditsNow } from './write-edits';
 import { Writer } from './writer';

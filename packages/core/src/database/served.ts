@@ -1,4 +1,4 @@
-/** Running calls, which closing waits for. */
+/** Calls of several steps, which closing waits for. */
 export class Served {
   readonly #calls = new Set<Promise<unknown>>();
 
