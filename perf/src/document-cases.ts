@@ -1,5 +1,6 @@
 /** The cases of storage.md's target table: one round is all cases of one contender on a database of its own. */
 import type { PerfDoc } from './docs';
+import { withOneOpen } from './stays';
 import type { RoundSetting, SuiteContender, Time } from './suite';
 
 /**
@@ -57,10 +58,11 @@ export const documentUnits: Record<string, string> = {
 };
 
 /** A contender of the document cases. */
-export const documentContender = (contender: Contender): SuiteContender => ({
-  name: contender.name,
-  round: (time, setting) => runRound(contender, time, setting),
-});
+export const documentContender = (contender: Contender): SuiteContender =>
+  withOneOpen(
+    { name: contender.name, round: (time, setting) => runRound(contender, time, setting) },
+    contender.open,
+  );
 
 async function runRound(contender: Contender, time: Time, { docs, database }: RoundSetting): Promise<void> {
   const ids = docs.map((doc) => doc._id);

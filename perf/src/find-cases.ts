@@ -3,6 +3,7 @@
  * its own best way; those that cannot do without an index, or have it from the start, leave that case out.
  */
 import type { PerfDoc } from './docs';
+import { withOneOpen } from './stays';
 import type { RoundSetting, SuiteContender, Time } from './suite';
 
 /** What every contender can say in its own words. */
@@ -54,10 +55,11 @@ export const findUnits: Record<string, string> = {
   'find after a write': `${PAGES} × a document written, then ${PAGE} of its type`,
 };
 
-export const findContender = (contender: FindContender): SuiteContender => ({
-  name: contender.name,
-  round: (time, setting) => round(contender, time, setting),
-});
+export const findContender = (contender: FindContender): SuiteContender =>
+  withOneOpen(
+    { name: contender.name, round: (time, setting) => round(contender, time, setting) },
+    contender.open,
+  );
 
 async function round(contender: FindContender, time: Time, { docs, database }: RoundSetting): Promise<void> {
   const db = await contender.open(database);

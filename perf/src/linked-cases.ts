@@ -2,6 +2,7 @@
  * Many small documents that refer to few: posts and their authors. Looked up by index, counted, and joined: a page of posts with their
  * authors' documents is one query of a view whose values name the linked documents (`_id` in the value, `include_docs`).
  */
+import { withOneOpen } from './stays';
 import type { RoundSetting, SuiteContender } from './suite';
 
 export interface User {
@@ -62,39 +63,43 @@ export const linkedUnits: Record<string, string> = {
   'edit and look': `${COUNTS} × a post written, then all posts of its author`,
 };
 
-export const linkedContender = ({ name, part = 1, open }: LinkedContender): SuiteContender => ({
-  name,
-  round: async (time, setting) => {
-    const wanted = setting.documents / part / (setting.warmUp ? WARM_UP : 1);
-    const users = Math.max(1, Math.ceil(wanted / POSTS_OF_A_USER));
-    const posts = users * POSTS_OF_A_USER;
-    const db = await open(setting.database);
-    await fill(db, users, posts, setting);
-    const per = PER / (users + posts);
-    setting.record('index', per * (await timed(() => db.index())));
-    const author = (i: number): string => userId((i * 7919) % users);
-    await time('user by id', () => times(GETS, (i) => db.get(author(i))));
-    await time('posts of a user', () =>
-      times(LOOKUPS, async (i) => expect(await db.postsOf(author(i)), POSTS_OF_A_USER)),
-    );
-    await time('count of a user', () =>
-      times(LOOKUPS, async (i) => expect(await db.countOf(author(i)), POSTS_OF_A_USER)),
-    );
-    await time('count all', () => times(COUNTS, async () => expect(await db.countAll(), posts)));
-    await time('posts with authors', () =>
-      times(LOOKUPS, async (i) => expect(await db.joined((i * 7919) % (posts - PAGE), PAGE), PAGE)),
-    );
-    await time('edit and look', () =>
-      times(COUNTS, async (i) => {
-        await db.bulk([postOf(posts + i, (i * 7919) % users)]);
-        // Where there are few users, one is asked for again.
-        const before = Math.floor(i / users);
-        expect(await db.postsOf(author(i)), POSTS_OF_A_USER + before + 1);
-      }),
-    );
-    await db.destroy();
-  },
-});
+export const linkedContender = ({ name, part = 1, open }: LinkedContender): SuiteContender =>
+  withOneOpen(
+    {
+      name,
+      round: async (time, setting) => {
+        const wanted = setting.documents / part / (setting.warmUp ? WARM_UP : 1);
+        const users = Math.max(1, Math.ceil(wanted / POSTS_OF_A_USER));
+        const posts = users * POSTS_OF_A_USER;
+        const db = await open(setting.database);
+        await fill(db, users, posts, setting);
+        const per = PER / (users + posts);
+        setting.record('index', per * (await timed(() => db.index())));
+        const author = (i: number): string => userId((i * 7919) % users);
+        await time('user by id', () => times(GETS, (i) => db.get(author(i))));
+        await time('posts of a user', () =>
+          times(LOOKUPS, async (i) => expect(await db.postsOf(author(i)), POSTS_OF_A_USER)),
+        );
+        await time('count of a user', () =>
+          times(LOOKUPS, async (i) => expect(await db.countOf(author(i)), POSTS_OF_A_USER)),
+        );
+        await time('count all', () => times(COUNTS, async () => expect(await db.countAll(), posts)));
+        await time('posts with authors', () =>
+          times(LOOKUPS, async (i) => expect(await db.joined((i * 7919) % (posts - PAGE), PAGE), PAGE)),
+        );
+        await time('edit and look', () =>
+          times(COUNTS, async (i) => {
+            await db.bulk([postOf(posts + i, (i * 7919) % users)]);
+            // Where there are few users, one is asked for again.
+            const before = Math.floor(i / users);
+            expect(await db.postsOf(author(i)), POSTS_OF_A_USER + before + 1);
+          }),
+        );
+        await db.destroy();
+      },
+    },
+    open,
+  );
 
 async function fill(db: Linked, users: number, posts: number, { record }: RoundSetting): Promise<void> {
   let ms = 0;

@@ -3,6 +3,7 @@
  * acknowledged must be where a crash of the process leaves it; contenders that keep all in memory say so in their name.
  */
 import type { PerfDoc } from './docs';
+import { withOneOpen } from './stays';
 import type { SuiteContender, Time } from './suite';
 
 export interface Person {
@@ -75,16 +76,20 @@ export const operationUnits: Record<string, string> = {
   deleteOne: 'each document, awaited one by one',
 };
 
-export const peopleContender = ({ name, slow = false, open }: PeopleContender): SuiteContender => ({
-  name,
-  round: (time, setting) => {
-    const few = slow && setting.warmUp;
-    // As many of each role, still.
-    const part = Math.ceil(setting.docs.length / 10 / ROLES.length) * ROLES.length;
-    const docs = few ? setting.docs.slice(0, part) : setting.docs;
-    return round(open, time, docs, setting.database);
-  },
-});
+export const peopleContender = ({ name, slow = false, open }: PeopleContender): SuiteContender =>
+  withOneOpen(
+    {
+      name,
+      round: (time, setting) => {
+        const few = slow && setting.warmUp;
+        // As many of each role, still.
+        const part = Math.ceil(setting.docs.length / 10 / ROLES.length) * ROLES.length;
+        const docs = few ? setting.docs.slice(0, part) : setting.docs;
+        return round(open, time, docs, setting.database);
+      },
+    },
+    open,
+  );
 
 async function round(
   open: PeopleContender['open'],

@@ -1,5 +1,6 @@
 /** Indexes and queries: PouchDB's own performance cases, and an edit between. */
 import type { PerfDoc } from './docs';
+import { withOneOpen } from './stays';
 import type { RoundSetting, SuiteContender, Time } from './suite';
 
 /** What a contender can do with an index over `score`; values are titles. One that cannot do a thing leaves it out. */
@@ -44,10 +45,11 @@ export const viewUnits: Record<string, string> = {
   groups: 'counted by group again',
 };
 
-export const viewContender = (contender: ViewContender): SuiteContender => ({
-  name: contender.name,
-  round: (time, setting) => runRound(contender, time, setting),
-});
+export const viewContender = (contender: ViewContender): SuiteContender =>
+  withOneOpen(
+    { name: contender.name, round: (time, setting) => runRound(contender, time, setting) },
+    contender.open,
+  );
 
 async function runRound(
   contender: ViewContender,
