@@ -52,6 +52,8 @@ export class Election {
   readonly #heard = new Set<(word: Word) => void>();
   #isOwner = false;
   #wantsToBe = false;
+  /** Whether it has asked for the owner's place, and not got it yet: who asks twice takes it from itself. */
+  #isStealing = false;
   #resign: (() => void) | undefined;
   #waiting: AbortController | undefined;
 
@@ -127,6 +129,7 @@ export class Election {
 
   #request(how: LockOptions): void {
     const term = (): Promise<void> | undefined => {
+      this.#isStealing = false;
       if (!this.#wantsToBe) return undefined;
       this.#isOwner = true;
       this.#say(this.#me());
@@ -159,7 +162,8 @@ export class Election {
     const isKeeper = ({ clientId, name }: LockInfo): boolean =>
       clientId === owner && name?.startsWith(FILES) === true;
     if ([...held, ...pending].some(isKeeper)) return false;
-    if (this.#isOwner || !this.#wantsToBe) return true;
+    if (this.#isOwner || !this.#wantsToBe || this.#isStealing) return true;
+    this.#isStealing = true;
     this.#waiting?.abort();
     this.#request({ steal: true });
     return true;
