@@ -1,4 +1,5 @@
 /** Calls whose host is lost: which of them are asked of the next one, and which are refused because they may have been done. */
+import { locked } from '@settledb/core';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { transfers } from '../../packages/worker/src/streams';
@@ -87,6 +88,21 @@ describe('a call that its host did not take', () => {
     release();
     expect(await before).toMatchObject({ host: 0 });
     expect(hosts.done).toEqual([['put a'], ['put b', 'get c']]);
+  });
+
+  it('goes to the next host, a write too, where the one that took it had not opened the files that the next one has', async () => {
+    const { hosts, db } = await begun();
+    let refuse!: () => void;
+    const refused = new Promise<void>((_, reject) => {
+      refuse = () => reject(locked('another worker has the database open'));
+    });
+    hosts.gate = async (_verb, host) => (host === 0 ? refused : undefined);
+    const put = db.put({ _id: 'a' });
+    await vi.waitFor(() => expect(hosts.done[0]).toHaveLength(1), PATIENCE);
+    hosts.now.leave();
+    expect(await db.get('b')).toMatchObject({ host: 1 });
+    refuse();
+    expect(await put).toMatchObject({ host: 1 });
   });
 
   it('is refused when the streams it was given are gone with the host', async () => {

@@ -10,7 +10,7 @@ import { type CallOp, crossingOf, textOf } from './asked';
 import { Waits } from './awake';
 import type { Call } from './call';
 import { textsOf } from './documents';
-import { decodeError, workerTerminated } from './errors';
+import { decodeError, isLocked, workerTerminated } from './errors';
 import { itemsOf, presented, withError } from './heard';
 import { type Later, Outbox } from './outbox';
 import { asStream, hasStreams, streamsIn, transfers, withoutStreams } from './streams';
@@ -264,7 +264,10 @@ export class Channel {
     const aborted = pending?.call.encoded.signals.find((signal) => signal.aborted);
     // The answer may only say that this host has let go of the database.
     if (pending?.isAgain) this.#forget(id);
-    this.#fail(id, decodeError(wire, aborted?.reason));
+    const error = decodeError(wire, aborted?.reason);
+    // A host that serves no more could not open the files, as the next one has them: nothing was done.
+    if (this.#leaving !== undefined && isLocked(error)) this.#forget(id)?.call.lost(error, false);
+    this.#fail(id, error);
   }
 
   #end(id: number, outcome: WireOutcome): void {
