@@ -8,6 +8,7 @@ import { expect, onTestFinished } from 'vitest';
 import { connect } from '../../packages/settledb/src/connect';
 import { LinkChannel } from '../../packages/worker/src/link-channel';
 import { Session } from '../../packages/worker/src/session';
+import type { Target } from '../../packages/worker/src/targets';
 import { callVerb, type FeedLike, type Hosted } from '../../packages/worker/src/verbs';
 import type { Control, Endpoint, Hello, Welcome } from '../../packages/worker/src/wire';
 
@@ -75,25 +76,31 @@ export class Hosts {
     this.#unreadable!(new MessageEvent('messageerror'));
   }
 
-  /** A class of handles that they serve. */
-  connect() {
-    const { port1, port2 } = new MessageChannel();
-    port1.addEventListener('message', ({ data }: MessageEvent<Hello>) => {
-      const control: Control = {
-        attach: async (port) => {
-          await this.begin();
-          return this.#attach(port);
-        },
-        suspect: async () => true,
-      };
-      expose(control, data.port);
-    });
-    port1.start();
-    const Connected = connect(port2, { timeout_ms: PATIENCE.timeout, adapters: ['memory'] });
+  /** A class of handles that they serve. @param make wraps what the page makes its worker by, which else is given to it as an object */
+  connect(make?: (worker: () => MessagePort) => () => Target) {
+    const ports: MessagePort[] = [];
+    const worker = (): MessagePort => {
+      const { port1, port2 } = new MessageChannel();
+      port1.addEventListener('message', ({ data }: MessageEvent<Hello>) => {
+        const control: Control = {
+          attach: async (port) => {
+            await this.begin();
+            return this.#attach(port);
+          },
+          suspect: async () => true,
+        };
+        expose(control, data.port);
+      });
+      port1.start();
+      ports.push(port1);
+      return port2;
+    };
+    const options = { timeout_ms: PATIENCE.timeout, adapters: ['memory'] };
+    const Connected = connect(make?.(worker) ?? worker(), options);
     onTestFinished(() => {
       Connected.disconnect();
       for (const session of this.sessions) session.end();
-      port1.close();
+      for (const port of ports) port.close();
     });
     return Connected;
   }

@@ -31,6 +31,11 @@ export function replicationThere(progress: StatusBoard): Partial<Request> {
       else if (value === undefined) announcer.caughtUp();
       else announcer.stalled(value);
     },
+    waits(emit, error) {
+      progress.status = { ...progress.status, phase: 'waiting', error };
+      announcer ??= new Announcer(emit);
+      announcer.stalled(error);
+    },
     result: (value) => progress.ended(value as Partial<ReplicationResult>),
     failure(error) {
       const result = progress.failed(error);

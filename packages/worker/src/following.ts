@@ -4,12 +4,13 @@
  */
 import { BasicFeed, type FeedController, type FeedOptions } from '@settledb/core';
 import type { Sink } from './channel';
+import { isLocked, isTerminated } from './errors';
 import type { Followed, Link } from './link';
 
 /** Items that a host may send ahead; fewer with documents, which may be large. */
 const CREDIT = 1_000;
 const CREDIT_WITH_DOCS = 100;
-/** Hosts in a row that may be lost without an item in between. */
+/** Hosts in a row that may be lost without an item in between. Not those that never came: it waits for one. */
 const TRIES = 5;
 /** Losses further apart are not in a row: tabs come and go, and are frozen, while a database is quiet. */
 const IN_A_ROW_MS = 5_000;
@@ -30,6 +31,8 @@ export interface Request {
   at?(value: unknown): void;
   /** Passes on an event of the host, if not simply as it came. */
   tell?(emit: FeedController<unknown>['emit'], event: string, value: unknown): void;
+  /** There is no host now. The feed waits for one. */
+  waits?(emit: FeedController<unknown>['emit'], error: unknown): void;
   /** Whether the same may be asked of another host now. */
   canResume(): boolean;
   /** The result of a host that was lost after it had told all that was asked for; `undefined`: there is more to tell. */
@@ -270,9 +273,17 @@ class Following implements Sink {
     const whole = this.#request.whole?.();
     if (this.#controller!.cancelled) this.#finish({ value: { status: 'cancelled' } });
     else if (whole !== undefined) this.#finish({ value: whole });
-    else if (this.#lostAt === undefined || !this.#request.canResume() || ++this.#tries > TRIES)
-      this.#finish({ error });
+    else if (this.#lostAt === undefined || !this.#request.canResume()) this.#finish({ error });
+    else if (!begun && this.#mayCome(error)) {
+      this.#request.waits?.(this.#controller!.emit, error);
+      this.#begin();
+    } else if (++this.#tries > TRIES) this.#finish({ error });
     else this.#begin();
+  }
+
+  /** A worker's script may be on a server that is out of reach, and an owner may wake: that a host can be had again is a matter of time. */
+  #mayCome(error: unknown): boolean {
+    return (isTerminated(error) && !this.#link.isOver) || isLocked(error);
   }
 
   #finish(outcome: Outcome): void {

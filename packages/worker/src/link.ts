@@ -82,6 +82,8 @@ export class Link {
   #closed = false;
   /** Connections in a row that died young. */
   #deaths = 0;
+  /** Ends the wait before the next attempt. */
+  #hurry = (): void => {};
 
   constructor(targets: Targets, options: LinkOptions = {}) {
     this.#own = new OwnWorker(targets, options.timeout_ms ?? TIMEOUT_MS, (isBack) => this.#leave(isBack));
@@ -90,7 +92,10 @@ export class Link {
       handleOf: (value) => this.#numbers.get(value),
     };
     // A host that is only now connected begins anew anyway.
-    this.#unlisten = onPageReturn((isLong) => this.#channel?.send(['back', isLong]));
+    this.#unlisten = onPageReturn((isLong) => {
+      this.#channel?.send(['back', isLong]);
+      this.#hurry();
+    });
   }
 
   /** Registers `owner`, whose calls use the number returned. */
@@ -238,7 +243,7 @@ export class Link {
   async #makeChannel(): Promise<void> {
     try {
       if (this.#closed) throw workerTerminated('The page has let the worker go');
-      if (this.#deaths > 0) await later(BACKOFF_MS * 2 ** Math.min(this.#deaths - 1, MOST_DOUBLINGS));
+      if (this.#deaths > 0) await this.#backOff();
       const { endpoint, welcome } = await this.#own.attach();
       if (this.#closed) return endpoint.close();
       this.#begin(endpoint, welcome);
@@ -246,6 +251,13 @@ export class Link {
       if (!isLocked(error)) this.#deaths++; // the owner may wake at any time, and was waited for
       this.#failWaiting(error);
     }
+  }
+
+  #backOff(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#hurry = resolve;
+      setTimeout(resolve, BACKOFF_MS * 2 ** Math.min(this.#deaths - 1, MOST_DOUBLINGS));
+    });
   }
 
   #begin(
@@ -332,5 +344,3 @@ export class Link {
     for (const { fail } of this.#waiting.splice(0)) fail(error);
   }
 }
-
-const later = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

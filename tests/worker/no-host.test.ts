@@ -1,0 +1,84 @@
+/**
+ * A page that can have no worker for a while, as when it is offline and the worker's script is in no cache: what had begun and has no
+ * end waits. In Node, where the test says when the page is online.
+ */
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { workerTerminated } from '../../packages/worker/src/errors';
+import { type Doc, Hosts, PATIENCE } from './hosts';
+import { rejection } from './support';
+
+/** More than hosts that feeds may lose in a row. */
+const ATTEMPTS = 12;
+
+/** A worker whose script cannot be loaded. */
+class Missing extends EventTarget {
+  postMessage(): void {
+    queueMicrotask(() => this.dispatchEvent(new Event('error')));
+  }
+}
+
+/** A handle whose host has ended, with feeds that had begun there. */
+async function lost() {
+  const realm = new EventTarget();
+  vi.stubGlobal('addEventListener', realm.addEventListener.bind(realm));
+  vi.stubGlobal('removeEventListener', realm.removeEventListener.bind(realm));
+  onTestFinished(() => void vi.unstubAllGlobals());
+  const hosts = new Hosts();
+  const state = { isMissing: false, attempts: 0 };
+  hosts.begin = async () => {
+    if (state.isMissing) throw workerTerminated('gone');
+  };
+  const make = (worker: () => MessagePort) => () => {
+    state.attempts++;
+    return state.isMissing ? (new Missing() as never) : worker();
+  };
+  const db = new (hosts.connect(make))<Doc>('notes');
+  await db.get('first');
+  const feeds = [
+    db.changes({ live: true }),
+    db.replicate.to('other', { live: true, retry: true }),
+    db.replicate.to('another', { retry: true }),
+  ] as const;
+  const oneShot = rejection(db.replicate.from('other'));
+  await vi.waitFor(() => expect(hosts.feeds).toBe(4), PATIENCE);
+  state.isMissing = true;
+  hosts.now.leave();
+  return { hosts, state, db, feeds, oneShot, online: () => realm.dispatchEvent(new Event('online')) };
+}
+
+it('feeds wait for a host as long as there is none, and say so; a call, and what does not try again, is refused', async () => {
+  const { hosts, state, db, feeds, oneShot, online } = await lost();
+  const paused: unknown[] = [];
+  feeds[1].on('paused', (error: unknown) => paused.push(error));
+  // By the clock they would take twice as long: each waits longer than the one before, or until the page is online.
+  await vi.waitFor(() => {
+    online();
+    expect(state.attempts).toBeGreaterThan(ATTEMPTS);
+  }, PATIENCE);
+  expect(await oneShot).toMatchObject({ name: 'worker_terminated' });
+  expect(feeds[1].status()).toMatchObject({ phase: 'waiting', error: { name: 'worker_terminated' } });
+  expect(paused).toMatchObject([{ name: 'worker_terminated' }]);
+  expect(await rejection(db.get('a'))).toMatchObject({ name: 'worker_terminated' });
+  state.isMissing = false;
+  await vi.waitFor(() => {
+    online();
+    expect(hosts.feeds).toBe(7);
+  }, PATIENCE);
+  for (const feed of feeds) {
+    feed.cancel();
+    await feed;
+  }
+});
+
+it('feeds end with the reason when the page gave its one worker, and that has ended', async () => {
+  const hosts = new Hosts();
+  const db = new (hosts.connect())<Doc>('notes');
+  await db.get('first');
+  const feed = rejection(db.changes({ live: true }));
+  await vi.waitFor(() => expect(hosts.feeds).toBe(1), PATIENCE);
+  hosts.begin = async () => {
+    throw workerTerminated('gone');
+  };
+  hosts.now.leave();
+  expect(await feed).toMatchObject({ name: 'worker_terminated' });
+});
