@@ -2,9 +2,8 @@
  * SharedWorkers that are killed while three tabs write: by the browser, as its task manager does, and with the process of the
  * tab that made them. Nothing acknowledged is lost, no call hangs, every feed tells everything once.
  */
-import type { Browser } from 'playwright';
 import { describe, expect, it, vi } from 'vitest';
-import { canOpenPages, type HostedTab, openHosted } from './tabs';
+import { canOpenPages, type HostedTab, killShared, openHosted } from './tabs';
 
 /** As many as asked for. */
 const KILLS = Number(process.env.KILLS ?? 12);
@@ -15,23 +14,10 @@ const PATIENCE = { timeout: 20_000, interval: 5 };
 /** A second, and room for a machine with other things to do: far below a minute of silence. `npm run perf -- takeover` measures it. */
 const SOON_MS = 15_000;
 
-/** Ends the shared worker of all tabs of this address. */
-async function kill(browser: Browser, url: string): Promise<void> {
-  const session = await browser.newBrowserCDPSession();
-  // What the one before acknowledged may come to the test after its end, when there is none yet.
-  const targetId = await vi.waitFor(async () => {
-    const { targetInfos } = await session.send('Target.getTargets');
-    const workers = targetInfos.filter((each) => each.type === 'shared_worker' && each.url.startsWith(url));
-    expect(workers).toHaveLength(1);
-    return workers[0]!.targetId;
-  }, PATIENCE);
-  await session.send('Target.closeTarget', { targetId });
-  await session.detach();
-}
-
 describe.skipIf(!canOpenPages())('a shared worker', () => {
   it(`killed ${KILLS} times under three writers: calls in flight reject, the rest goes on`, async () => {
-    const { tabs, context, url, errors } = await openHosted('shared', 3);
+    const opened = await openHosted('shared', 3);
+    const { tabs, errors } = opened;
     const told: string[] = [];
     for (const tab of tabs) {
       await tab.call('follow');
@@ -44,7 +30,7 @@ describe.skipIf(!canOpenPages())('a shared worker', () => {
         () => expect(told.length - before).toBeGreaterThan(20 + 7 * (killed % LATER)),
         PATIENCE,
       );
-      await kill(context.browser()!, url);
+      await killShared(opened);
     }
     const before = told.length;
     await vi.waitFor(() => expect(told.length - before).toBeGreaterThan(20), PATIENCE);

@@ -2,9 +2,11 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it, vi } from 'vitest';
 import { clearData } from '../support/pages';
-import { canOpenPages, HostedTab, type HostedTabs, openHosted, WORKERS } from './tabs';
+import { canOpenPages, HostedTab, type HostedTabs, killShared, openHosted, WORKERS } from './tabs';
 
 const PATIENCE = { timeout: 20_000, interval: 20 };
+/** Far below a minute. After some ten seconds a worker whose lock nobody sees, and that does not answer, is given up. */
+const UNSEEN_MS = 45_000;
 
 async function storageOf({ context, url }: HostedTabs, { page }: HostedTab) {
   const session = await context.newCDPSession(page);
@@ -61,6 +63,22 @@ describe.skipIf(!canOpenPages())('storage under a hosted database', () => {
     }
     const counts = await Promise.all(tabs.map((tab) => tab.run<{ doc_count: number }>('info')));
     expect(new Set(counts.map(({ doc_count }) => doc_count)).size).toBe(1);
+  });
+
+  it('that was evicted from a shared worker which is killed later: tabs with locks of their own go on long before a minute', async () => {
+    // While one is reloaded, the other keeps the worker.
+    const opened = await openHosted('shared', 2);
+    const [stays, reloaded] = opened.tabs as [HostedTab, HostedTab];
+    await clearData(opened, stays.page);
+    await stays.call('run', 'put', { _id: 'meanwhile' });
+    await reloaded.page.reload();
+    await reloaded.call('open', 'shared', 'hosted', 'indexeddb');
+    await reloaded.call('putEach', 'before', 1);
+    await killShared(opened);
+    const { ms, ...answer } = await reloaded.call('run', 'get', 'before 0');
+    expect(answer).toMatchObject({ value: { _id: 'before 0' } });
+    expect(ms).toBeLessThan(UNSEEN_MS);
+    await reloaded.run('put', { _id: 'after' });
   });
 
   it.each([

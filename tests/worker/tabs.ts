@@ -1,10 +1,12 @@
 /** Tabs with `hosted-program.ts` running, seen from the test. */
 import type { Page } from 'playwright';
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished, vi } from 'vitest';
 import { openPages, type Pages } from '../support/pages';
 import type { HostedCalls, Kind } from './hosted-program';
 
 export { canOpenPages } from '../support/pages';
+
+const KILLED = { timeout: 20_000, interval: 5 };
 
 export class HostedTab {
   readonly page: Page;
@@ -70,4 +72,18 @@ export async function openHosted(
   const tabs: HostedTab[] = [];
   for (let n = 0; n < count; n++) tabs.push(await another());
   return { ...opened, tabs, another };
+}
+
+/** Ends the shared worker of all tabs, as the browser's task manager does. */
+export async function killShared({ context, url }: Pages): Promise<void> {
+  const session = await context.browser()!.newBrowserCDPSession();
+  // What the one before acknowledged may come to the test after its end, when there is none yet.
+  const targetId = await vi.waitFor(async () => {
+    const { targetInfos } = await session.send('Target.getTargets');
+    const workers = targetInfos.filter((each) => each.type === 'shared_worker' && each.url.startsWith(url));
+    expect(workers).toHaveLength(1);
+    return workers[0]!.targetId;
+  }, KILLED);
+  await session.send('Target.closeTarget', { targetId });
+  await session.detach();
 }

@@ -51,22 +51,27 @@ export function whenReleased(name: string, gone: () => void): () => void {
 
 /**
  * The same, for a holder that was not seen yet. If nobody is seen to hold the lock, the locks say nothing: when Chromium clears the data
- * of an origin that has pages or workers open, whatever comes later has locks of its own (156). Then the end of `port` tells, in Chromium.
+ * of an origin that has pages or workers open, whatever comes later has locks of its own (156). Then the end of `port` tells, where
+ * ports have that event (Chromium 156 has none), or its silence.
  *
  * @param port whose other end the holder has
- * @param seen called when the holder is seen
+ * @param looked called when it is known whether the holder is seen
  */
-export function whenGone(name: string, gone: () => void, port: Endpoint, seen?: () => void): () => void {
+export function whenGone(
+  name: string,
+  gone: () => void,
+  port: Endpoint,
+  looked?: (isSeen: boolean) => void,
+): () => void {
   let isOver = false;
   let stop = (): void => {
     isOver = true;
   };
   const look = (lock: Lock | null): void => {
     if (isOver) return;
-    if (lock === null) {
-      seen?.();
-      stop = whenReleased(name, gone);
-    } else port.addEventListener('close', () => isOver || gone());
+    looked?.(lock === null);
+    if (lock === null) stop = whenReleased(name, gone);
+    else port.addEventListener('close', () => isOver || gone());
   };
   locks()
     ?.request(name, { mode: 'shared', ifAvailable: true }, look)

@@ -14,7 +14,7 @@ import { Channel, type Sink } from './channel';
 import { isLocked, workerTerminated } from './errors';
 import { whenGone } from './life';
 import { OwnWorker } from './own-worker';
-import { LEFT, OTHER_TAB, OWN, Pulse } from './pulse';
+import { type Beat, LEFT, OTHER_TAB, OWN, Pulse, UNSEEN } from './pulse';
 import type { Targets } from './targets';
 import type { Endpoint } from './wire';
 
@@ -303,25 +303,31 @@ export class Link {
       this.#reconnect();
     };
     const ended = (): void => gone(workerTerminated('The worker has ended'));
-    const seen = (): void => {
-      channel.lock = lock;
+    const looked = (isSeen: boolean): void => {
+      if (isSeen) channel.lock = lock;
+      else if (link === undefined && this.#channel === channel) {
+        pulse.stop();
+        pulse = pulseOf(UNSEEN);
+      }
     };
-    const unwatch = lock === undefined ? () => {} : whenGone(lock, ended, endpoint, seen);
-    let pulse = new Pulse(channel, link === undefined ? OWN : OTHER_TAB, {
-      tick: () => this.#own.keepAwake(),
-      silent: (times) => {
-        const error = workerTerminated('The worker does not answer');
-        if (link === undefined) {
-          this.#own.giveUp();
-          gone(error);
-          return;
-        }
-        this.#own.suspect(host).then(
-          (isGone) => (isGone || times >= SILENCES) && leave(error),
-          () => leave(error),
-        );
-      },
-    });
+    const unwatch = lock === undefined ? () => {} : whenGone(lock, ended, endpoint, looked);
+    const pulseOf = (beat: Beat): Pulse =>
+      new Pulse(channel, beat, {
+        tick: () => this.#own.keepAwake(),
+        silent: (times) => {
+          const error = workerTerminated('The worker does not answer');
+          if (link === undefined) {
+            this.#own.giveUp();
+            gone(error);
+            return;
+          }
+          this.#own.suspect(host).then(
+            (isGone) => (isGone || times >= SILENCES) && leave(error),
+            () => leave(error),
+          );
+        },
+      });
+    let pulse = pulseOf(link === undefined ? OWN : OTHER_TAB);
     this.#channel = channel;
     this.#met = true;
     this.#end = end;
