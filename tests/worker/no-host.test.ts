@@ -39,15 +39,15 @@ async function lost() {
     db.replicate.to('other', { live: true, retry: true }),
     db.replicate.to('another', { retry: true }),
   ] as const;
-  const oneShot = rejection(db.replicate.from('other'));
-  await vi.waitFor(() => expect(hosts.feeds).toBe(4), PATIENCE);
+  const oneShots = [rejection(db.replicate.from('other')), rejection(db.changes())];
+  await vi.waitFor(() => expect(hosts.feeds).toBe(5), PATIENCE);
   state.isMissing = true;
   hosts.now.leave();
-  return { hosts, state, db, feeds, oneShot, online: () => realm.dispatchEvent(new Event('online')) };
+  return { hosts, state, db, feeds, oneShots, online: () => realm.dispatchEvent(new Event('online')) };
 }
 
-it('feeds wait for a host as long as there is none, and say so; a call, and what does not try again, is refused', async () => {
-  const { hosts, state, db, feeds, oneShot, online } = await lost();
+it('feeds wait for a host as long as there is none, and say so; a call, and what has an end, is refused', async () => {
+  const { hosts, state, db, feeds, oneShots, online } = await lost();
   const paused: unknown[] = [];
   feeds[1].on('paused', (error: unknown) => paused.push(error));
   // By the clock they would take twice as long: each waits longer than the one before, or until the page is online.
@@ -55,14 +55,14 @@ it('feeds wait for a host as long as there is none, and say so; a call, and what
     online();
     expect(state.attempts).toBeGreaterThan(ATTEMPTS);
   }, PATIENCE);
-  expect(await oneShot).toMatchObject({ name: 'worker_terminated' });
+  for (const error of oneShots) expect(await error).toMatchObject({ name: 'worker_terminated' });
   expect(feeds[1].status()).toMatchObject({ phase: 'waiting', error: { name: 'worker_terminated' } });
   expect(paused).toMatchObject([{ name: 'worker_terminated' }]);
   expect(await rejection(db.get('a'))).toMatchObject({ name: 'worker_terminated' });
   state.isMissing = false;
   await vi.waitFor(() => {
     online();
-    expect(hosts.feeds).toBe(7);
+    expect(hosts.feeds).toBe(8);
   }, PATIENCE);
   for (const feed of feeds) {
     feed.cancel();

@@ -10,7 +10,7 @@ import type { Followed, Link } from './link';
 /** Items that a host may send ahead; fewer with documents, which may be large. */
 const CREDIT = 1_000;
 const CREDIT_WITH_DOCS = 100;
-/** Hosts in a row that may be lost without an item in between. Not those that never came: it waits for one. */
+/** Hosts in a row that may be lost without an item in between. Of those that never came only for one that has an end: others wait. */
 const TRIES = 5;
 /** Losses further apart are not in a row: tabs come and go, and are frozen, while a database is quiet. */
 const IN_A_ROW_MS = 5_000;
@@ -26,6 +26,8 @@ export interface Request {
   readonly verb: string;
   args(): readonly unknown[];
   readonly credit: number;
+  /** It goes on until it is cancelled, or tries again whatever happens. */
+  readonly isEndless: boolean;
   /** An item was passed on. */
   took?(item: unknown): void;
   at?(value: unknown): void;
@@ -82,11 +84,13 @@ export function followLive(
   const given = (args.at(-1) ?? {}) as Options & { signal?: AbortSignal };
   const { signal, ...options } = given;
   const sent = [...args.slice(0, -1), options];
+  const isEndless = Boolean(options.live || options.continuous || options.retry);
   const request: Request = {
     verb,
     args: () => sent,
     credit: CREDIT_WITH_DOCS,
-    canResume: () => Boolean(options.live || options.continuous || options.retry),
+    isEndless,
+    canResume: () => isEndless,
     ...more,
   };
   return follow(link, handle, request, { signal });
@@ -108,6 +112,7 @@ function changesRequest(options: Options): Request {
   return {
     verb: 'changes',
     credit: include_docs ? CREDIT_WITH_DOCS : CREDIT,
+    isEndless: live,
     args: () => [
       {
         ...options,
@@ -274,7 +279,7 @@ class Following implements Sink {
     if (this.#controller!.cancelled) this.#finish({ value: { status: 'cancelled' } });
     else if (whole !== undefined) this.#finish({ value: whole });
     else if (this.#lostAt === undefined || !this.#request.canResume()) this.#finish({ error });
-    else if (!begun && this.#mayCome(error)) {
+    else if (!begun && this.#request.isEndless && this.#mayCome(error)) {
       this.#request.waits?.(this.#controller!.emit, error);
       this.#begin();
     } else if (++this.#tries > TRIES) this.#finish({ error });
