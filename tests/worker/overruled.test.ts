@@ -1,24 +1,42 @@
 /** A worker that takes the place of an owner that does not answer, where the browser takes its time to give it the lock. */
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { Election } from '../../packages/worker/src/election';
+import { PROTOCOL } from '../../packages/worker/src/wire';
 
 /** Longer than it asks twice for the owner. */
 const SLOW_MS = 1_500;
 
-it('asks for that place once, and is not deposed by itself', async () => {
-  let steals = 0;
+/** @param onSteal what becomes of the first request that steals; others are granted at once */
+function stubLocks(onSteal: () => Promise<void>): { steals: number } {
+  const asked = { steals: 0 };
   const request = async (_name: string, how: LockOptions, term: () => unknown): Promise<unknown> => {
     if (how.steal !== true) return new Promise(() => {});
-    steals++;
-    await new Promise((resolve) => setTimeout(resolve, SLOW_MS));
+    if (++asked.steals === 1) await onSteal();
     return term();
   };
   vi.stubGlobal('navigator', { locks: { request, query: async () => ({}) } });
   onTestFinished(() => void vi.unstubAllGlobals());
-  const deposed = vi.fn();
+  return asked;
+}
+
+function worker(deposed = (): void => {}): Election {
   const election = Election.begin(`slow ${Math.random()}`, 'mine', { link: async () => {}, deposed })!;
   onTestFinished(() => election.resign());
-  expect(await election.seat({ protocol: 1, lock: undefined })).toBeUndefined();
-  expect(steals).toBe(1);
+  return election;
+}
+
+const page = { protocol: PROTOCOL, lock: undefined };
+
+it('asks for that place once, and is not deposed by itself', async () => {
+  const asked = stubLocks(() => new Promise((resolve) => setTimeout(resolve, SLOW_MS)));
+  const deposed = vi.fn();
+  expect(await worker(deposed).seat(page)).toBeUndefined();
+  expect(asked.steals).toBe(1);
   expect(deposed).not.toHaveBeenCalled();
+});
+
+it('asks again when another took it in between', async () => {
+  const asked = stubLocks(() => Promise.reject(new DOMException('stolen', 'AbortError')));
+  expect(await worker().seat(page)).toBeUndefined();
+  expect(asked.steals).toBe(2);
 });

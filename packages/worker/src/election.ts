@@ -128,8 +128,12 @@ export class Election {
   }
 
   #request(how: LockOptions): void {
+    if (how.steal) this.#isStealing = true;
+    const answered = (): void => {
+      if (how.steal) this.#isStealing = false;
+    };
     const term = (): Promise<void> | undefined => {
-      this.#isStealing = false;
+      answered();
       if (!this.#wantsToBe) return undefined;
       this.#isOwner = true;
       this.#say(this.#me());
@@ -140,7 +144,11 @@ export class Election {
     };
     navigator.locks.request(this.#lock, how, term).then(
       () => this.#deposed(),
-      (error) => (error?.name === 'AbortError' ? this.#deposed() : this.#barred()),
+      (error) => {
+        answered(); // a third one may have stolen it before this had it
+        if (error?.name === 'AbortError') this.#deposed();
+        else this.#barred();
+      },
     );
   }
 
@@ -163,7 +171,6 @@ export class Election {
       clientId === owner && name?.startsWith(FILES) === true;
     if ([...held, ...pending].some(isKeeper)) return false;
     if (this.#isOwner || !this.#wantsToBe || this.#isStealing) return true;
-    this.#isStealing = true;
     this.#waiting?.abort();
     this.#request({ steal: true });
     return true;
