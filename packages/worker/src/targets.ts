@@ -92,5 +92,8 @@ export function onEnded(target: Target, ended: (isLost: boolean) => void): () =>
 
 /** Ends a worker that this page made and that does not answer. */
 export function terminate(target: Target): void {
-  if ('terminate' in target) target.terminate(); // it may be a frame's
+  if (canTerminate(target)) target.terminate();
 }
+
+/** Whether it is the page's alone. By its shape: it may be a frame's. */
+export const canTerminate = (target: Target): target is Worker => 'terminate' in target;
