@@ -190,3 +190,23 @@ describe('_bulk_get of documents without a revision, as programs ask that save a
     await client.close();
   });
 });
+
+describe('a document that is there', () => {
+  it('is deleted by its revision alone: any other is a conflict, compacted away or never known', async () => {
+    const { body: first } = await server.ask('PUT', '/db/a', { n: 1 });
+    const { body: second } = await server.ask('PUT', '/db/a', { n: 2, _rev: first.rev });
+    const { body: gone } = await server.ask('DELETE', `/db/a?rev=${second.rev}`);
+    const remove = async (rev: string) => {
+      const { status, body } = await server.ask('DELETE', `/db/a?rev=${rev}`);
+      return [status, body.error, body.reason];
+    };
+    const revs = [first.rev, second.rev, gone.rev, '1-00000000000000000000000000000000'];
+    for (const rev of revs) expect(await remove(rev)).toEqual([404, 'not_found', 'deleted']);
+    await server.ask('PUT', '/db/a', { n: 3 });
+    const conflict = [409, 'conflict', 'Document update conflict.'];
+    for (const rev of revs) expect(await remove(rev)).toEqual(conflict);
+    await server.ask('POST', '/db/_compact', {});
+    for (const rev of revs) expect(await remove(rev)).toEqual(conflict);
+    expect((await server.ask('GET', '/db/a')).body).toMatchObject({ n: 3 });
+  });
+});

@@ -9,7 +9,6 @@ import {
   type Doc,
   type ExistingDoc,
   type GetOptions,
-  isDatabaseError,
   isLocalId,
   isLocalRev,
   isRev,
@@ -303,19 +302,13 @@ export async function deleteDoc(context: DatabaseContext, id: string): Promise<A
   const { database, request } = context;
   const rev = agreedRev(context, undefined) ?? (await revisionToDelete(database, id));
   checkRev(rev);
-  try {
-    // A deleted document cannot be deleted once more.
-    if (!isLocalId(id) && (await database.get(id, { rev }))._deleted) throw notFound('deleted', id);
-    const doc = await prepareWrite(context, { _id: id, _rev: rev, _deleted: true });
-    await request.endOfTurn?.();
-    const written = await database.put(doc);
-    const etag = etagOf(written.rev);
-    return jsonResponse(200, written, { ...(etag && { etag }) });
-  } catch (error) {
-    // A conflict although nothing is there: the document is missing or deleted, which the read reports.
-    if (isDatabaseError(error) && error.status === 409 && !isLocalId(id)) await database.get(id);
-    throw error;
-  }
+  // Only what is not there is missing: a revision that is no leaf, compacted away or never known, is a conflict.
+  if (!isLocalId(id)) await database.get(id);
+  const doc = await prepareWrite(context, { _id: id, _rev: rev, _deleted: true });
+  await request.endOfTurn?.();
+  const written = await database.put(doc);
+  const etag = etagOf(written.rev);
+  return jsonResponse(200, written, { ...(etag && { etag }) });
 }
 
 /** A `_local/` document may be deleted without its revision; for others that is a conflict, if the document exists. */
