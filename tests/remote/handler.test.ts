@@ -4,7 +4,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { basic, MemoryDatabases, ORIGIN, testServer } from './support';
 
 describe('instance_start_time', () => {
-  it('is when the database was made, in seconds to the ms, another one for a database made anew', async () => {
+  it('is when the database was made, a whole number of ms, another one for a database made anew', async () => {
     const server = testServer();
     const created = async () => {
       await server.ask('PUT', '/db');
@@ -15,8 +15,8 @@ describe('instance_start_time', () => {
       return body.instance_start_time as string;
     };
     const first = await created();
-    expect(first).toMatch(/^\d+\.\d{3}$/);
-    expect(Math.abs(Date.now() / 1000 - Number(first))).toBeLessThan(60);
+    expect(first).toMatch(/^\d+$/);
+    expect(Math.abs(Date.now() - Number(first))).toBeLessThan(60_000);
     expect(await created()).toBe(first);
     await server.ask('DELETE', '/db');
     const later = vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 5000);

@@ -122,13 +122,13 @@ export async function ensureFullCommit({ request, database }: DatabaseContext): 
 }
 
 /**
- * When the database was made, in seconds, as CouchDB 3 says it: by this replicators see that another database has taken its place. To
- * the ms, unlike CouchDB's, because that may happen within a second. `0`, as before CouchDB 3, if the database's id does not begin
- * with its time (it was made by an early release, or is not ours).
+ * When the database was made: by this replicators see that another database has taken its place. In ms, unlike CouchDB 3's seconds,
+ * because that may happen within a second. Digits only: clients in typed languages read it as a whole number. `0`, as before
+ * CouchDB 3, if the database's id does not begin with its time (it was made by an early release, or is not ours).
  */
 async function startTime(database: Database): Promise<string> {
   const [, time] = DATED_ID.exec(await database.id()) ?? [];
-  return time === undefined ? '0' : (Number.parseInt(time, 16) / 1000).toFixed(3);
+  return time === undefined ? '0' : String(Number.parseInt(time, 16));
 }
 
 /** 32 digits of a UUID version 7 of the years 2004 to 2039. */
