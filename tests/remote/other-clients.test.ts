@@ -210,3 +210,39 @@ describe('a document that is there', () => {
     expect((await server.ask('GET', '/db/a')).body).toMatchObject({ n: 3 });
   });
 });
+
+describe('lists', () => {
+  it('have a line for each row, which some programs read one by one', async () => {
+    const data = { t: { content_type: 'text/plain', data: 'aGk=' } };
+    const docs = [{ _id: 'a', _attachments: data }, { _id: 'b' }, { _id: '_local/a' }, { _id: '_local/b' }];
+    await server.ask('POST', '/db/_bulk_docs', { docs });
+    const map = { map: 'function (doc) { emit(doc._id); }', reduce: '_count' };
+    await server.ask('PUT', '/db/_design/d', { views: { v: map } });
+    const view = '/db/_design/d/_view/v';
+    const lists: [count: number, method: string, path: string, body?: object][] = [
+      [3, 'GET', '/db/_all_docs'],
+      [3, 'GET', '/db/_all_docs?include_docs=true&attachments=true'],
+      [0, 'GET', '/db/_all_docs?key="none"'],
+      [2, 'POST', '/db/_all_docs', { keys: ['a', 'none'] }],
+      [1, 'GET', '/db/_design_docs'],
+      [2, 'GET', '/db/_local_docs'],
+      [2, 'GET', '/db/_local_docs?include_docs=true'],
+      [2, 'GET', `${view}?reduce=false`],
+      [2, 'GET', `${view}?reduce=false&include_docs=true&attachments=true`],
+      [2, 'POST', `${view}?reduce=false`, { keys: ['a', 'b'] }],
+      [1, 'GET', view],
+      [0, 'GET', `${view}?reduce=false&key=1`],
+    ];
+    for (const [count, method, path, body] of lists) {
+      const request = new Request(ORIGIN + path, {
+        method,
+        headers: { 'content-type': 'application/json' },
+        ...(body && { body: JSON.stringify(body) }),
+      });
+      const lines = (await (await server.handle(request)).text()).split('\r\n');
+      expect([path, lines.at(0)!.at(-1), lines.at(-1)]).toEqual([path, '[', ']}\n']);
+      const rows = lines.slice(1, -1).map((line) => JSON.parse(line.replace(/,$/, '')));
+      expect([path, rows.filter((row) => 'key' in row).length]).toEqual([path, count]);
+    }
+  });
+});

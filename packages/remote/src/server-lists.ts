@@ -12,8 +12,8 @@ import { readObject } from './server-body';
 import type { DatabaseContext, DatabaseRoute } from './server-context';
 import { Options } from './server-options';
 import type { Query } from './server-query';
-import { keyedText, lineOf, pickedKeys, rangeText } from './server-rows';
-import { gatheredResponse, listText, severalResponse, type Text } from './server-several';
+import { beginning, keyedText, lineOf, pickedKeys, rangeText, written } from './server-rows';
+import { AFTER_ROWS, beforeRow, gatheredResponse, severalResponse, type Text } from './server-several';
 
 /** Local documents named in one request: each one is read separately. */
 const MAX_LOCAL_KEYS = 1_000;
@@ -85,6 +85,9 @@ interface ListsLocals {
   }): Promise<ExistingDoc[]>;
 }
 
+/** Nobody counts local documents. */
+const ABOUT_LOCALS = { total_rows: null, offset: null };
+
 /** The named ones of any database, or all of them if the database can list them. */
 async function* listLocals({ database, request }: DatabaseContext, asked: Asked): Text {
   const { keys, key, include_docs } = asked;
@@ -100,14 +103,24 @@ async function* listLocals({ database, request }: DatabaseContext, asked: Asked)
     const { localDocs: list } = database as Partial<ListsLocals>;
     if (list === undefined) throw notImplemented('This database does not list its local documents');
     const docs = await list.call(database, { ...withTextBounds(asked), include_docs: false, signal });
-    if (!include_docs) return yield JSON.stringify({ total_rows: null, offset: null, rows: docs.map(rowOf) });
+    if (!include_docs) {
+      yield beginning(ABOUT_LOCALS);
+      yield* written(docs.map(rowOf), true);
+      return yield AFTER_ROWS;
+    }
     // Each is read when its row is taken, as they may be large.
     wanted = docs.map(({ _id }) => _id);
   } else {
     wanted = pickedKeys(keys ?? [key], asked);
     if (wanted.length > MAX_LOCAL_KEYS) throw badRequest(`At most ${MAX_LOCAL_KEYS} keys at a time`);
   }
-  yield* listText('{"total_rows":null,"offset":null,"rows":[', rows(), ']}');
+  yield beginning(ABOUT_LOCALS);
+  let isFirst = true;
+  for await (const row of rows()) {
+    yield beforeRow(isFirst) + row;
+    isFirst = false;
+  }
+  yield AFTER_ROWS;
 
   async function* rows(): Text {
     for (const each of wanted) {

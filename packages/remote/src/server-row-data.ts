@@ -5,6 +5,7 @@
 import { type Database, type ExistingDoc, SMALL_DATA, type SmallData, unlessMissing } from '@settledb/core';
 import { docJson } from './server-multipart';
 import { type OpenDoc, openDoc, whileThere } from './server-opened';
+import { beforeRow } from './server-several';
 
 /** What is said of a row's document when it was read, and must be said of it when it is read again. */
 export interface DataOptions {
@@ -43,10 +44,10 @@ export async function* rowsWithData(
   areFirst: boolean,
   options: DataOptions,
 ): AsyncGenerator<string, void, void> {
-  let separator = areFirst ? '' : ',';
+  let isFirst = areFirst;
   for (const row of rows) {
-    yield separator;
-    separator = ',';
+    yield beforeRow(isFirst);
+    isFirst = false;
     yield* rowWithData(database, row, options);
   }
 }

@@ -9,7 +9,7 @@ import { type AllDocsOptions, type Database, DOCS_AS_TEXT } from '@settledb/core
 import type { DatabaseContext } from './server-context';
 import { type DataOptions, rowsWithData, withoutLarge } from './server-row-data';
 import { withSeqText } from './server-seq';
-import type { Text } from './server-several';
+import { AFTER_ROWS, beforeRow, type Text } from './server-several';
 
 /** Rows of the first portion: with documents of 8 MB, this many are 256 MB at the very most. */
 export const FIRST = 32;
@@ -54,7 +54,7 @@ export async function* keyedText(
     );
     yield* rowsText(database, all, at === 0, { ...rest, signal });
   }
-  yield ']}';
+  yield AFTER_ROWS;
 }
 
 /** The rows of a range. @param about replaces what the database says of itself */
@@ -90,7 +90,7 @@ export async function* rangeText(
     left -= rows.length;
     last = rows.at(-1)!.key; // As many as the limit: there is one.
   }
-  yield ']}';
+  yield AFTER_ROWS;
 }
 
 /** Rows of a portion, where that does not depend on the documents. */
@@ -119,16 +119,16 @@ const rowsText = (
     ? rowsWithData(database, rows, areFirst, options)
     : written(rows, areFirst);
 
-/** An answer up to its rows. `]}` ends it. */
+/** An answer up to its rows. {@link AFTER_ROWS} ends it. */
 export const beginning = (answer: object): string =>
   JSON.stringify({ ...withSeqText(answer), rows: [] }).slice(0, -2);
 
 export function* written(rows: Iterable<object>, areFirst: boolean): Generator<string, void, void> {
   let piece = '';
-  let separator = areFirst ? '' : ',';
+  let separator = beforeRow(areFirst);
   for (const row of rows) {
     piece += separator + textOf(row);
-    separator = ',';
+    separator = beforeRow(false);
     if (piece.length < PIECE_LENGTH) continue;
     yield piece;
     piece = '';

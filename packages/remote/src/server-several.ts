@@ -40,6 +40,11 @@ export async function severalResponse(
   return gatheredResponse(listText('{"results":[', lists, ']}\n'));
 }
 
+/** Before each row of a list, which stands on a line of its own, as in CouchDB: there are programs that read lists line by line. */
+export const beforeRow = (isFirst: boolean): string => (isFirst ? '\r\n' : ',\r\n');
+/** The end of a list of rows, which is an object. */
+export const AFTER_ROWS = '\r\n]}';
+
 /** JSON, or its pieces. */
 export type Element = string | Iterable<string> | Text;
 

@@ -19,7 +19,7 @@ import { portionsOf } from './server-portions';
 import type { Query } from './server-query';
 import { rowsWithData, withoutLarge } from './server-row-data';
 import { beginning, FIRST, lineOf, written } from './server-rows';
-import { gatheredResponse, severalResponse, type Text } from './server-several';
+import { AFTER_ROWS, gatheredResponse, severalResponse, type Text } from './server-several';
 
 /** Numbers are numbers here. */
 type Asked = ViewOptions & { readonly skip?: number | undefined; readonly limit?: number | undefined };
@@ -85,7 +85,7 @@ async function* viewText(
         areFirst &&= piece === '';
       }
   }
-  yield ']}';
+  yield AFTER_ROWS;
 }
 
 type Ask = (some: ViewOptions) => Promise<ViewResult>;
