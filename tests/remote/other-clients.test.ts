@@ -246,3 +246,21 @@ describe('lists', () => {
     }
   });
 });
+
+describe('what is accepted', () => {
+  it('of a _bulk_get may be multipart/related too', async () => {
+    await server.ask('PUT', '/db/a', { n: 1 });
+    const typeOf = async (accept: string) =>
+      (await server.ask('POST', '/db/_bulk_get', { docs: [{ id: 'a' }] }, { accept })).headers
+        .get('content-type')
+        ?.split(';')[0];
+    expect(await typeOf('multipart/related')).toBe('multipart/related');
+    expect(await typeOf('multipart/related, multipart/mixed')).toBe('multipart/mixed');
+    expect(await typeOf('application/json, multipart/related')).toBe('application/json');
+  });
+
+  it('of a _view_cleanup is no content type at all', async () => {
+    const request = new Request(`${ORIGIN}/db/_view_cleanup`, { method: 'POST' });
+    expect((await server.handle(request)).status).toBe(202);
+  });
+});

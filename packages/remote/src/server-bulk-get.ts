@@ -32,12 +32,17 @@ import { isObject, isTexts, JSON_TYPE, toWireError } from './wire';
  */
 const READ_AT_ONCE = 32;
 
+/** What the parts may be called, the first where the client takes either. */
+const MULTIPART = ['mixed', 'related'] as const;
+
 export async function bulkGet(context: DatabaseContext): Promise<Answer> {
   const { database, query, request, server } = context;
   const { docs } = await readObject(request, { limit: server.limits.request });
   if (!Array.isArray(docs)) throw badRequest("Missing JSON list of 'docs'.");
   const entries: readonly unknown[] = docs;
-  const multipart = wantsMultipart(request, 'mixed') && request.headers.get('accept')?.includes('multipart/');
+  const accepted = request.headers.get('accept') ?? '';
+  const kind = MULTIPART.find((each) => accepted.includes('multipart/') && wantsMultipart(request, each));
+  const multipart = kind !== undefined;
   const all = multipart || query.flag('attachments') === true;
   // A client that says what it has of a document asks for the rest of it.
   const attachments = all || entries.some(asksForData);
@@ -63,7 +68,7 @@ export async function bulkGet(context: DatabaseContext): Promise<Answer> {
       }
     }
   }
-  return multipart ? asMultipart(context, sources()) : asJson(context, sources());
+  return multipart ? asMultipart(context, sources(), kind) : asJson(context, sources());
 }
 
 const asksForData = (item: unknown): boolean =>
@@ -195,7 +200,11 @@ function openRows(
 }
 
 /** A part for each revision; those with attachments are multipart themselves. */
-async function asMultipart(context: DatabaseContext, sources: AsyncIterable<Source>): Promise<Answer> {
+async function asMultipart(
+  context: DatabaseContext,
+  sources: AsyncIterable<Source>,
+  kind: string,
+): Promise<Answer> {
   async function* parts(): AsyncGenerator<OutgoingPart, void, void> {
     for await (const source of sources) {
       for (const row of await openRows(context, source, true)) {
@@ -214,7 +223,7 @@ async function asMultipart(context: DatabaseContext, sources: AsyncIterable<Sour
   async function* text(): AsyncGenerator<Uint8Array, void, void> {
     if (first.done !== true) yield* writeMultipart(headed(first.value, all), boundary);
   }
-  return respondWith(200, { 'content-type': `multipart/mixed; boundary="${boundary}"` }, toStream(text()));
+  return respondWith(200, { 'content-type': `multipart/${kind}; boundary="${boundary}"` }, toStream(text()));
 }
 
 async function* headed<T>(first: T, rest: AsyncIterable<T>): AsyncGenerator<T, void, void> {

@@ -12,16 +12,15 @@ import {
 } from '@settledb/core';
 import { requireAdmin } from './server-access';
 import { type Answer, failure, jsonResponse, methodNotAllowed } from './server-answer';
-import { checkJsonType, readObject } from './server-body';
+import { readObject } from './server-body';
 import type { DatabaseContext, DatabaseRoute } from './server-context';
 import { checkSelectors } from './server-selector';
 import { view } from './server-views';
 import { isTexts } from './wire';
 
-/** Indexes that are no longer defined are dropped; a database without any has nothing to drop. */
+/** Indexes that are no longer defined are dropped; a database without any has nothing to drop. No content type is asked for, as in CouchDB. */
 export const viewCleanup: DatabaseRoute = async (context) => {
   requireAdmin(context);
-  checkJsonType(context.request);
   const { database, server } = context;
   await ((await server.queries?.(database)) ?? (database as Partial<Queries>)).viewCleanup?.();
   return jsonResponse(202, { ok: true });
