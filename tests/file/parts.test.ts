@@ -1,5 +1,5 @@
 /** Texts read out of a block without the rest of it: right, and checked as the whole is. */
-import { closeSync, openSync, readFileSync, writeFileSync, writeSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { file } from '@settledb/adapter-file';
 import { type DatabaseTables, type Store, schema } from '@settledb/core';
@@ -202,6 +202,23 @@ describe('sums of pieces', () => {
     journal = await file().open(folder);
     await expectParts(journal);
     expect(await journal.load(BLOCKS)).toEqual(TEXTS);
+    await journal.close();
+  });
+
+  it('of a log that has none are not made of a part of a long block', async () => {
+    const folder = join(base, 'older and long');
+    await (await file().open(folder)).close();
+    makeOlder(folder, 2);
+    // More than is read of a file at once.
+    const text = `${'and so on '.repeat(110_000)}end`;
+    let journal = await file().open(folder);
+    await act(journal, { append: { n: 1, head: 'head', tail: '', segments: [{ id: BLOCKS[0]!, text }] } });
+    await journal.close();
+    // With the note the log would not be read.
+    rmSync(join(folder, 'log.places'));
+    journal = await file().open(folder);
+    expect(journal.takesParts!(BLOCKS[0]!, 1, false)).toBe(false);
+    expect(await journal.load([BLOCKS[0]!])).toEqual([text]);
     await journal.close();
   });
 

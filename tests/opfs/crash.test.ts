@@ -1,5 +1,6 @@
 /** Each step of a database's life on private files fails once, or is the last before the context or the power goes. */
 import { opfs } from '@settledb/adapter-opfs';
+import { LOOK_MS } from '@settledb/log';
 import { describe, expect, it } from 'vitest';
 import { SettleDB } from '../../packages/settledb/src/settledb';
 import { type Disk, failure } from '../file/disk';
@@ -74,6 +75,8 @@ it('private files that the browser takes away are missed soon after the next wri
   const evicted = new Promise((resolve) => db.on('evicted', () => resolve('evicted')));
   await db.put({ _id: 'before' });
   const id = await db.id();
+  // By then they were looked for, and found, once.
+  await new Promise((resolve) => setTimeout(resolve, 3 * LOOK_MS));
   system.evict();
   await db.put({ _id: 'meanwhile' }).catch(() => {});
   expect(await evicted).toBe('evicted');
