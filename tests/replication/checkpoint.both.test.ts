@@ -17,14 +17,14 @@ const session = (session_id: string, last_seq: number | string, n?: number): Ses
 const holding = (...sessions: Session[]): Checkpoint =>
   sessions.reduce<Checkpoint | undefined>((before, one) => recorded(before, one), undefined)!;
 
-/** Those of a target of the test. */
-const at = (target: object): Checkpoints =>
+/** Those of a target of the test, or of both sides. */
+const at = (target: object, source?: object): Checkpoints =>
   new Checkpoints({
-    source: target as never,
+    source: source as never,
     target: target as never,
     id: '_local/x',
     sessionId: 'a',
-    on: { source: false, target: true },
+    on: { source: source !== undefined, target: true },
     instances: '',
     instanceOf: { source: '', target: '' },
     describe: () => ({}) as never,
@@ -134,6 +134,18 @@ describe('the position two sides agree on', () => {
   });
 });
 
+describe('a source that refused its checkpoint once', () => {
+  it('counts again when it has one: the target alone may remember what only a former source had', async () => {
+    const { signal } = new AbortController();
+    const target = { ...holding(session('a', 100)), source_refuses: true };
+    const side = (checkpoint?: object) => ({
+      get: async () => checkpoint ?? Promise.reject({ status: 404, name: 'not_found' }),
+    });
+    expect(await at(side(target), side()).resume(signal)).toBe(100);
+    expect(await at(side(target), side(holding(session('b', 5)))).resume(signal)).toBe(0);
+  });
+});
+
 describe('beginning somewhere', () => {
   it.each([
     [0, 0, true],
@@ -145,6 +157,7 @@ describe('beginning somewhere', () => {
     ['7-x', '7-x', true],
     ['7-x', '5-x', false],
     ['7-x', 5, false],
+    ['7', 5, false],
     [7, '5-x', false],
     [7, 'now', false],
   ])('after %o, at %o, leaves no gap: %o', (agreed, since, expected) => {
@@ -175,6 +188,15 @@ describe('recording a checkpoint', () => {
 });
 
 describe('while a transfer goes on', () => {
+  it('nothing is written down before anything was acknowledged', async () => {
+    const put = vi.fn();
+    const checkpoints = at({ get: async () => Promise.reject({ status: 404, name: 'not_found' }), put });
+    const { signal } = new AbortController();
+    await checkpoints.resume(signal);
+    await checkpoints.flush(signal);
+    expect(put).not.toHaveBeenCalled();
+  });
+
   it('it is written down now and then, also after the clock was set back by hours', async () => {
     const written: unknown[] = [];
     let stored: object | undefined;

@@ -133,7 +133,8 @@ describe('denied documents', () => {
     });
     const result = await replicate(a, picky);
     expect(result).toMatchObject({ ok: true, docs_written: 5, doc_write_failures: 1 });
-    expect(result.errors).toMatchObject([{ id: '_design/odd', name: 'invalid_design_doc', reason }]);
+    const denied = { id: '_design/odd', name: 'invalid_design_doc', reason, message: reason };
+    expect(result.errors).toMatchObject([denied]);
     expect(await replicate(a, picky)).toMatchObject({ docs_read: 0 });
   });
 

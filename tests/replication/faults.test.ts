@@ -1,6 +1,7 @@
 /** What a one-shot replication does when a peer fails, refuses, or answers what it should not. */
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Peer, replicate } from '../../packages/replication/src/index';
+import { Clock } from './clock';
 import { type AnyDatabase, contents, failureOf, fill, openTwo, peer, statusError } from './databases';
 
 type Row = Record<string, unknown>;
@@ -117,6 +118,7 @@ describe('an answer that is not of the expected form', () => {
     ['a row of null', [null]],
     ['results of null', { results: null, last_seq: 1 }],
     ['results of nothing', { results: [null], last_seq: 1 }],
+    ['a change of null', { results: [{ id: 'a', seq: 1, changes: null }], last_seq: 1 }],
     ['a bare ok', { ok: true }],
   ];
   const methods = ['id', 'info', 'changes', 'revsDiff', 'bulkGet', 'bulkDocs'] as const;
@@ -139,7 +141,10 @@ describe('an answer that is not of the expected form', () => {
     const source = side === 'source' ? peer(a, replaced) : a;
     const target = side === 'target' ? peer(b, replaced) : b;
     const error = await failureOf(replicate(source, target));
-    expect(error.result).toMatchObject({ ok: false, docs_written: 0, last_seq: 0 });
+    expect(error).toMatchObject({
+      name: 'unexpected_answer',
+      result: { ok: false, docs_written: 0, last_seq: 0 },
+    });
     expect(await replicate(a, b)).toMatchObject({ docs_written: 3 });
   });
 
@@ -192,6 +197,25 @@ describe('a failing peer', () => {
       expect(error.result).toMatchObject({ ok: false, last_seq: 0 });
       expect(events).toEqual(['error']);
     }
+  });
+
+  it('ends the run soon, though the other takes no checkpoint and does not answer', async () => {
+    const clock = new Clock();
+    onTestFinished(() => clock.restore());
+    const [a, b] = await openTwo();
+    await fill(a, 4);
+    let asked = 0;
+    const source = peer(a, {
+      changes: (options: never) =>
+        asked++ === 0 ? a.changes(options) : Promise.reject(statusError(500, 'down')),
+    });
+    const target = peer(b, { put: () => new Promise(() => undefined) });
+    let error: unknown;
+    void failureOf(replicate(source, target, { batch_size: 2 })).then((failure) => {
+      error = failure;
+    });
+    await clock.pass(5_000);
+    expect(error).toMatchObject({ status: 500, result: { docs_written: 2 } });
   });
 
   it('that throws something that is no error', async () => {

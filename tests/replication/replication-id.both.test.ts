@@ -10,6 +10,11 @@ describe('the replication id', () => {
     expect(id()).toMatch(/^_local\/[0-9a-f]{32}$/);
   });
 
+  it('is the one of earlier versions, so that no replication starts over', () => {
+    expect(id()).toBe('_local/c1c31aca7494d6d82d2b7674317e2802');
+    expect(id({ filter: 'd/f', query_params: { a: 1 } })).toBe('_local/32b2e03b6e52d8e35505e38a8106a856');
+  });
+
   it('depends on source, target and direction', () => {
     expect(new Set([id({}, 'a', 'b'), id({}, 'b', 'a'), id({}, 'ab', ''), id({}, 'a', 'c')]).size).toBe(4);
   });

@@ -141,6 +141,35 @@ describe('a target that is replaced while it is written to', () => {
     expect(await replicate(a, side, { checkpoint })).toMatchObject({ docs_written: 0 });
   });
 
+  it('by an older state of it, while its source cannot be reached, is sent what that lacks', async () => {
+    const a = await open('a');
+    const old = await open('old');
+    const { side, replace } = place(old, { blind: false });
+    const cuts: (() => void)[] = [];
+    const source = peer(a, {
+      changes: (options: { live?: boolean }) => {
+        if (!options.live) return a.changes(options as never);
+        const failing = new Promise((_, reject) => cuts.push(() => reject(statusError(0, 'cut'))));
+        return { on: () => undefined, cancel: () => undefined, then: failing.then.bind(failing) };
+      },
+    });
+    // Then all is written down, too.
+    const following = (times: number) => expect.poll(() => cuts.length).toBe(times);
+    await fill(a, 3);
+    const replication = replicate(source, side, live);
+    await following(1);
+    const restored = await copyOf(old);
+    await fill(a, 3, 10);
+    cuts.at(-1)!();
+    await following(2);
+    replace(restored);
+    cuts.at(-1)!();
+    await following(3);
+    replication.cancel();
+    await replication;
+    expect(await contents(restored)).toEqual(await contents(a));
+  });
+
   it('is sent everything also before the first checkpoint, if it says when it was made', async () => {
     const a = await open('a');
     const { side, replace } = place(await open('old'), { blind: true, created: '1' });
@@ -223,6 +252,32 @@ describe('a source whose numbers went back', () => {
     );
     expect(error).toMatchObject({ name: 'unexpected_answer', result: { last_seq: 30 } });
     expect(await replicate(source, b)).toMatchObject({ docs_written: 12 });
+  });
+
+  it('after more was followed is an error too', async () => {
+    const [a, b] = await openTwo();
+    await fill(a, 3);
+    const { results } = (await a.changes({})) as { results: readonly object[] };
+    let tell: ((row: object) => void) | undefined;
+    const source = peer(a, {
+      changes: (options: { live?: boolean }) => {
+        if (!options.live) return a.changes(options as never);
+        const on = (event: string, listener: typeof tell): void => {
+          if (event === 'change') tell = listener;
+        };
+        return { on, cancel: () => undefined, then: () => undefined };
+      },
+    });
+    const replication = replicate(source, b, { live: true });
+    const error = replication.then(
+      () => undefined,
+      (failure: object) => failure,
+    );
+    await expect.poll(() => tell).toBeDefined();
+    tell!({ ...results[0], seq: 9 });
+    await expect.poll(() => replication.status().last_seq).toBe(9);
+    tell!({ ...results[1], seq: 5 });
+    expect(await error).toMatchObject({ name: 'unexpected_answer', result: { last_seq: 9 } });
   });
 
   it.each([

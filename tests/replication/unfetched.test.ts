@@ -64,6 +64,31 @@ describe('a document that cannot be fetched', () => {
     await expect(b.get('doc3')).rejects.toMatchObject({ status: 404 });
   });
 
+  it('fails alone where the source answers all revisions of a document together', async () => {
+    const [a, b] = await openTwo();
+    const revs = ['1-a', '1-b'].map((_rev) => ({ _id: 'x', _rev }));
+    await a.bulkDocs(revs, { new_edits: false });
+    const docs = [
+      { ok: { _id: 'x', _rev: '1-a', _revisions: { start: 1, ids: ['a'] } } },
+      { error: { id: 'x', rev: '1-b', error: 'oops', reason: 'broken' } },
+    ];
+    const error = await failureOf(
+      replicate(peer(a, { bulkGet: async () => ({ results: [{ id: 'x', docs }] }) }), b),
+    );
+    expect(error.message).toContain('Document x, revision 1-b, could not be read: broken');
+    expect(error.result).toMatchObject({ docs_written: 1, doc_write_failures: 0 });
+    expect((await b.get('x'))._rev).toBe('1-a');
+  });
+
+  it('was edited so often meanwhile that its newer revision does not tell of it: that is taken', async () => {
+    const [a, b] = await openTwo();
+    await fill(a, 3);
+    const newer = { _id: 'doc1', _rev: '9-i', _revisions: { start: 9, ids: ['i', 'h'] } };
+    const source = fetchingPeer(a, (id) => (id === 'doc1' ? [{ ok: newer }] : undefined));
+    expect(await replicate(source, b)).toMatchObject({ ok: true, docs_written: 3 });
+    expect((await b.get('doc1'))._rev).toBe('9-i');
+  });
+
   it('fails the run, but not its neighbours, when it makes the whole request fail', async () => {
     const [a, b] = await openTwo();
     await fill(a, 100);
