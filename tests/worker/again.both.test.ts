@@ -167,6 +167,40 @@ describe("a stream for another tab's worker, which is read in the page", () => {
   });
 });
 
+describe('what is asked for while its host leaves', () => {
+  it('with a stream that is yet read goes to the next host', async () => {
+    const { hosts, db } = await begun();
+    let source!: ReadableStreamDefaultController<Uint8Array>;
+    const stream = new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        source = controller;
+      },
+    });
+    const written = db.putAttachment('a', 'f', stream as never, 'x/y');
+    source.enqueue(Uint8Array.of(1, 2));
+    hosts.now.leave();
+    await vi.waitFor(() => expect(hosts.sessions).toHaveLength(2), PATIENCE);
+    source.close();
+    expect(await written).toMatchObject({ host: 1 });
+    expect(hosts.done).toEqual([[], ['putAttachment a']]);
+  });
+
+  it('a feed, begins at the next host alone', async () => {
+    const { hosts, db } = await begun();
+    const release = hosts.holdFirst();
+    const held = db.get('held');
+    await vi.waitFor(() => expect(hosts.done[0]).toEqual(['get held']), PATIENCE);
+    const feed = db.changes({ live: true });
+    hosts.now.leave();
+    await vi.waitFor(() => expect(hosts.done[1]).toContain('changes'), PATIENCE);
+    release();
+    await held;
+    expect(hosts.done[0]).toEqual(['get held']);
+    feed.cancel();
+    await feed;
+  });
+});
+
 describe('a call that its host took', () => {
   it('is answered by it after it has resigned: a write by it alone, a read by whoever is first', async () => {
     const { hosts, db } = await begun();

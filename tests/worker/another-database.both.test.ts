@@ -81,6 +81,15 @@ it('a handle whose database was destroyed before hears nothing of that from its 
   await later;
 });
 
+it('a handle that asked for nothing since its database was destroyed hears nothing of that either', async () => {
+  const { Databases, db, heard, feed, completed, next } = await begun();
+  await new Databases(NAME).destroy();
+  await Promise.all([feed, completed]);
+  await next(() => new Databases(NAME).put({ _id: 'd' }));
+  expect((await db.info()).doc_count).toBe(1);
+  expect(heard).toEqual(['created', 'destroyed']);
+});
+
 it('a handle whose database is the same hears nothing, and all goes on', async () => {
   const { Databases, db, heard, told, feed, rows, replication, next } = await begun();
   await next(() => new Databases(NAME).put({ _id: 'd' }));
