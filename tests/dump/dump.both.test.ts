@@ -1,7 +1,7 @@
 /** What a dump holds is what is loaded. */
 import { type ChangesOptions, DatabaseError } from '@settledb/core';
 import { describe, expect, it } from 'vitest';
-import { load, type Target } from '../../packages/dump/src/index';
+import { type DumpProgress, dump, load, type Target } from '../../packages/dump/src/index';
 import { SettleDB } from '../../packages/settledb/src/settledb';
 import { contentsOf, type Db, fillAtRandom, make, plain, whole } from './content';
 
@@ -141,14 +141,35 @@ describe('a dump', () => {
       await expect(load(refusing({ '_local/b': status }), dumped)).rejects.toMatchObject({ status });
   });
 
+  it('of which a document cannot be read fails, and names it', async () => {
+    const a = make();
+    await a.bulkDocs([{ _id: 'a' }, { _id: 'b' }]);
+    const bulkGet = async (request: never) => {
+      const { results } = await a.bulkGet(request);
+      const error = { id: 'b', rev: '1-b', error: 'corrupt', reason: 'damaged' };
+      return { results: results.map((each) => (each.id === 'b' ? { ...each, docs: [{ error }] } : each)) };
+    };
+    const { id, info, changes, get } = a;
+    const reader = dump({ id, info, changes, get, bulkGet } as never).getReader();
+    const read = async (): Promise<void> => {
+      while (!(await reader.read()).done);
+    };
+    await expect(read()).rejects.toMatchObject({ name: 'corrupt', reason: 'damaged', docId: 'b' });
+  });
+
   it('tells its progress, and ends with its signal', async () => {
     const [a, b] = [make(), make()];
     await a.bulkDocs(Array.from({ length: 2500 }, (_, i) => ({ _id: `d${i}` })));
     const [dumped, loaded]: [number[], number[]] = [[], []];
-    await b.load(a.dump({ on_progress: ({ docs }) => dumped.push(docs) }), {
+    const seqs: unknown[] = [];
+    const on_progress = ({ docs, seq }: DumpProgress): void => {
+      dumped.push(docs);
+      seqs.push(seq);
+    };
+    await b.load(a.dump({ on_progress }), {
       on_progress: ({ docs_read }) => loaded.push(docs_read),
     });
-    expect(dumped.at(-1)).toBe(2500);
+    expect([dumped.at(-1), seqs.at(-1)]).toEqual([2500, 2500]);
     expect(loaded.at(-1)).toBe(2500);
     const stop = new AbortController();
     const reason = new Error('enough');

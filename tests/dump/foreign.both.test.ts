@@ -87,6 +87,14 @@ describe('files of others', () => {
     await expectLoaded(db);
   });
 
+  it('of pouchdb-dump with a line that is none are refused as damage', async () => {
+    const header = JSON.stringify({ version: '1.2.6', db_type: 'leveldb', db_info: { doc_count: 2 } });
+    for (const line of ['7', 'null', '["a"]'])
+      await expect(make().load(utf8(`${header}\n${line}\n`)), line).rejects.toMatchObject({
+        name: 'corrupt',
+      });
+  });
+
   it('that are none are refused', async () => {
     const rowsOnly = JSON.stringify({ rows: [{ id: 'a', key: 'a', value: { rev: '1-a' } }] });
     for (const text of ['hello', '{}', '{"a":[]}', '7', rowsOnly, '<html></html>'])

@@ -4,6 +4,7 @@
  */
 import { memory } from '@settledb/adapter-memory';
 import { describe, expect, it } from 'vitest';
+import { Writer } from '../../packages/dump/src/writer';
 import { SettleDB } from '../../packages/settledb/src/entry.node';
 import { ORIGIN, testServer } from '../remote/support';
 import { contentsOf, type Db, fillAtRandom } from './content';
@@ -82,6 +83,16 @@ describe('after a snapshot', () => {
       expect(await near.replicate.to(far), when).toMatchObject({ docs_written: 1 });
       expect(await contentsOf(far)).toEqual(await contentsOf(near));
     }
+  });
+
+  it('what was loaded is not all there is where a document came twice and another was written', async () => {
+    const near = make();
+    const writer = await Writer.on(near as never, {});
+    const docs = ['a', 'b', 'a'].map((_id) => ({ _id, _rev: '1-a', _revisions: { start: 1, ids: ['a'] } }));
+    for (const doc of docs) await writer.revisions([doc as never]);
+    expect(await writer.onlyThese()).toBe(0);
+    await near.put({ _id: 'own' });
+    expect(await writer.onlyThese()).toBe(0);
   });
 
   it('clients that loaded the same one begin after it among each other too', async () => {
