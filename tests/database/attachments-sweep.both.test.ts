@@ -1,6 +1,13 @@
 /** Sweeping against a writer in another context, at the very moments at which it could go wrong. */
 import { memory } from '@settledb/adapter-memory';
-import { type ChangesResult, type DatabaseTables, ioError, LocalDatabase, schema } from '@settledb/core';
+import {
+  type ChangesResult,
+  type DatabaseTables,
+  ioError,
+  LocalDatabase,
+  type LocalOptions,
+  schema,
+} from '@settledb/core';
 import { type Adapter, openLogStore } from '@settledb/engine';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { bytesOf, noise, same } from '../conformance/database/attachment-bytes';
@@ -9,13 +16,13 @@ import { type Hooks, hooked } from '../support/hooked-adapter';
 
 type AnyDatabase = LocalDatabase<Record<string, unknown>>;
 
-async function open(adapter: Adapter): Promise<AnyDatabase> {
+async function open(adapter: Adapter, options: Partial<LocalOptions> = {}): Promise<AnyDatabase> {
   const store = await openLogStore<DatabaseTables>(await adapter.open('db'), schema, {
     checkpoint: false,
     stagedBytes: 0, // content is put before its commit, as much is
     cachedBytes: 0,
   });
-  const db: AnyDatabase = await LocalDatabase.open(store, { name: 'db', adapter: 'memory' });
+  const db: AnyDatabase = await LocalDatabase.open(store, { name: 'db', adapter: 'memory', ...options });
   onTestFinished(() => db.close());
   return db;
 }
@@ -102,6 +109,18 @@ describe('sweeping', () => {
     once(hooks, 'append', () => sweeper.compact());
     await writer.putAttachment('new', 'f', null, bytes, 'x/y');
     expect(await read(sweeper, 'new')).toBe(true);
+  });
+
+  it('that fails after a write is no failure of the write', async () => {
+    const hooks: Hooks = {};
+    const db = await open(hooked(memory(), hooks), { auto_compaction: true });
+    const { rev } = await db.putAttachment('a', 'f', null, bytes, 'x/y');
+    let appends = 0;
+    hooks.before = ({ kind }) => {
+      if (kind === 'append' && ++appends > 1) throw ioError('lost');
+    };
+    expect(await db.removeAttachment('a', 'f', rev)).toMatchObject({ ok: true });
+    expect(appends).toBe(2);
   });
 
   it('under a reader makes it read what is there now, or miss it', async () => {

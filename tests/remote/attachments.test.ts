@@ -396,6 +396,8 @@ describe('attachments over HTTP', () => {
       expect(await failureOf(db.put(doc))).toMatchObject({ status: 413 });
     }
     expect((await db.info()).doc_count).toBe(0);
+    const headers = { 'content-type': 'x/y', 'content-length': '1000' };
+    expect((await server.ask('PUT', '/db/a/f', 'x'.repeat(1_000), headers)).status).toBe(201);
   });
 
   it('come with their digest in the header Content-MD5, and are refused when they have another', async () => {

@@ -24,6 +24,19 @@ describe('feeds', () => {
     await reader.cancel();
   });
 
+  it('tell all changes that come together after a while without any', async () => {
+    const server = testServer();
+    await server.ask('PUT', '/db');
+    const { next, reader } = await opened(server, '/db/_changes?feed=continuous&heartbeat=10');
+    for (let beats = 0; beats < 4; beats++) expect(await next()).toBe('\n');
+    const ids = ['a', 'b', 'c', 'd'];
+    await server.ask('POST', '/db/_bulk_docs', { docs: ids.map((_id) => ({ _id })) });
+    let text = '';
+    for (let pieces = 0; pieces < 20 && !text.includes('"d"'); pieces++) text += await next();
+    expect([...text.matchAll(/"id":"(\w)"/g)].map(([, id]) => id)).toEqual(ids);
+    await reader.cancel();
+  });
+
   it('that are asked from beyond the end say where it is: the database was made anew', async () => {
     const server = testServer();
     await server.ask('PUT', '/db');

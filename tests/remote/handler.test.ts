@@ -203,5 +203,14 @@ describe('lists', () => {
     expect(await listed({})).toEqual([2, 1, 0]);
     expect(await listed({ limit: 1 })).toEqual([2]);
     expect(await listed({ skip: 1, limit: 5 })).toEqual([1, 0]);
+    const { status, body } = await server.ask('POST', `/db/${list}`, { keys: ['_local/none', keys[0]] });
+    expect([status, body.rows]).toMatchObject([200, [{ error: 'not_found' }, { id: keys[0] }]]);
+  });
+
+  it('of local documents name what can be none', async () => {
+    const server = testServer();
+    await server.ask('PUT', '/db');
+    const { body } = await server.ask('POST', '/db/_local_docs', { keys: [5, 'a'] });
+    expect(body.rows).toEqual([5, 'a'].map((key) => ({ key, error: 'not_found' })));
   });
 });
