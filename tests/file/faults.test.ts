@@ -373,6 +373,20 @@ describe('a disk whose calls fail', () => {
     }
   });
 
+  it('refuses writes where the name of its lock cannot be brought to the disk: the next owner would not learn that power was lost', async () => {
+    const disk = new Disk();
+    await (await file({ files: disk }).open(FOLDER)).close();
+    disk.fail = (call) => {
+      if (call === 'syncFolder') throw failure('EIO');
+      return undefined;
+    };
+    const journal = await file({ files: disk }).open(FOLDER);
+    const append = journal.append(commitOf(1), { epoch: 0, n: 0 }, 'relaxed');
+    await expect(append).rejects.toMatchObject({ name: 'io' });
+    disk.fail = healthy;
+    await journal.close().catch(() => {});
+  });
+
   it('lets one sync serve every append before it', async () => {
     const disk = new Disk();
     const journal = await file({ files: disk }).open(FOLDER);

@@ -69,6 +69,10 @@ describe('frames longer than what is read at once', () => {
     large = log.starts.filter((at, i) => (log.starts[i + 1] ?? at) - at > 2 * WINDOW_BYTES);
   });
 
+  it('have a header as docs/file-format.md says, with zeros for what may come', () => {
+    for (const at of log.starts.slice(0, -1)) expect(log.bytes.readUInt16LE(at + 14)).toBe(0);
+  });
+
   it('are found again', async () => {
     expect(large).toHaveLength(2);
     expect(await stateIn(log.folder)).toBe(log.states.at(-1));

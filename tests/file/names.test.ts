@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { file } from '@settledb/adapter-file';
 import { expect, it, onTestFinished } from 'vitest';
+import { nodeFiles } from '../../adapters/file/src/node-files';
 import { SettleDB } from '../../packages/settledb/src/settledb';
+import { failure } from './disk';
 
 it.each([
   'a\0b',
@@ -13,6 +15,19 @@ it.each([
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const refused = { status: 400, name: 'bad_request' };
   await expect(file().open(join(folder, name))).rejects.toMatchObject(refused);
+});
+
+it('a folder beside a database may be one that nobody can look into', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'settledb-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const closed = join(folder, 'closed');
+  mkdirSync(closed);
+  const list = (path: string): string[] => {
+    if (path === closed) throw failure('EACCES');
+    return nodeFiles.list(path);
+  };
+  const journal = await file({ files: { ...nodeFiles, list } }).open(folder);
+  await journal.close();
 });
 
 // As `current` is set from one release to the next.
