@@ -187,6 +187,24 @@ describe('documents', () => {
   });
 });
 
+describe('the revision that is edited', () => {
+  it('may be named in the document, in the query or by If-Match', async () => {
+    const server = testServer();
+    await server.ask('PUT', '/db');
+    let { rev } = (await server.ask('PUT', '/db/a', {})).body;
+    const edit = async (query: string, body: object, headers: Record<string, string>): Promise<void> => {
+      const answer = await server.ask('PUT', `/db/a${query}`, body, headers);
+      expect(answer.status).toBe(201);
+      rev = answer.body.rev;
+    };
+    await edit('', { _rev: rev }, {});
+    await edit(`?rev=${rev}`, {}, {});
+    await edit('', {}, { 'if-match': `"${rev}"` });
+    expect(rev).toMatch(/^4-/);
+    expect((await server.ask('PUT', '/db/a', {})).status).toBe(409);
+  });
+});
+
 describe('lists', () => {
   it.each([
     '_all_docs',
