@@ -320,7 +320,8 @@ describe('an attachment that is not what it is said to be', () => {
       () => undefined,
       (failure: object) => failure,
     );
-    expect(error).toMatchObject({ docId: 'bad', result: { ok: false, docs_written: 2, last_seq: 0 } });
+    const result = { ok: false, docs_written: 2, last_seq: 0 };
+    expect(error).toMatchObject({ name: 'malformed_document', docId: 'bad', result });
     expect(await b.get('bad').catch(({ status }) => status)).toBe(404);
     expect(await replicate(a, b)).toMatchObject({ docs_written: 1 });
     expect(await attachmentsOf(b, 'bad')).toEqual(await attachmentsOf(a, 'bad'));
