@@ -59,6 +59,13 @@ describe('a live feed', () => {
     await expect(Promise.resolve(other.changes({ live: true }))).rejects.toThrow('not now');
   });
 
+  it('that cannot cross, and is cancelled before anybody hears so, is a cancelled one', async () => {
+    const { db } = await begun();
+    const feed = db.changes({ live: true, filter: () => true });
+    feed.cancel();
+    expect(await feed).toMatchObject({ status: 'cancelled' });
+  });
+
   it('that hosts without end lose as soon as they have it fails at last', async () => {
     const { outcome } = await lose(6, 0);
     expect(await outcome).toBe('worker_terminated');
