@@ -3,7 +3,9 @@ import { badResponse } from './client-error';
 import type { Idle } from './client-idle';
 
 /** Characters of one answer. An endless answer must not use up a page's memory; V8's longest string is twice this. */
-const MAX_ANSWER_LENGTH = 2 ** 28;
+export const MAX_ANSWER_LENGTH = 2 ** 28;
+/** Bytes of attachments that one answer brings, as they are held in memory: as many as a server takes for one, unless told otherwise. */
+export const MAX_ATTACHMENT_BYTES = 2 ** 30;
 
 /** The bytes of an answer. `end` is called however they end; `fail` turns an error into the one that the caller gets. */
 export async function* piecesOf(

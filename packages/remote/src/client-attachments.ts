@@ -18,11 +18,13 @@ import {
   type Written,
   withEither,
 } from '@settledb/core';
+import { MAX_ATTACHMENT_BYTES } from './client-answer';
 import { isDotName } from './client-attachment-call';
 import { readDot, readDotPart } from './client-attachment-dots';
 import * as check from './client-check';
 import { download } from './client-download';
 import type { TextEdit } from './client-edits';
+import { badResponse } from './client-error';
 import type { Call, Http, Opened } from './client-http';
 import { multipartCall, type Outgoing, streamOf, toBlob } from './client-outgoing';
 import { readOne } from './client-read';
@@ -81,7 +83,15 @@ export async function getAttachment(
   if (isDotName(id, name)) return readDot(http, id, name, { rev, signal }, bytes);
   const { response, pieces } = await http.open(attachmentCall(id, name, { rev, signal }));
   const all: Uint8Array[] = [];
-  for await (const piece of pieces) all.push(piece);
+  let size = 0;
+  for await (const piece of pieces) {
+    size += piece.length;
+    if (size > MAX_ATTACHMENT_BYTES)
+      throw badResponse(
+        `attachment ${JSON.stringify(name)} is too large to be held: openAttachment streams it`,
+      );
+    all.push(piece);
+  }
   const digest = /^"([A-Za-z0-9+/]{22}==)"$/.exec(response.headers.get('etag') ?? '')?.[1];
   // If the attachment is stored compressed, the digest is of the compressed bytes.
   if (digest !== undefined && response.headers.get('accept-ranges') === 'bytes')

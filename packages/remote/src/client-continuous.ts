@@ -19,20 +19,27 @@ export async function* continuousPages(http: Http, call: Call): AsyncGenerator<C
   let rest = '';
   let position: unknown = call.query?.since;
   for await (const piece of pieces) {
-    const lines = (rest + decode(decoder, piece)).split('\n');
-    rest = lines.pop()!;
-    if (rest.length > MAX_LINE_LENGTH) throw badResponse('a line of _changes is too long');
+    const text = decode(decoder, piece);
+    const end = text.lastIndexOf('\n');
+    if (end < 0) {
+      // Not searched again with each piece: a long line has thousands.
+      rest += text;
+      if (rest.length > MAX_LINE_LENGTH) throw badResponse('a line of _changes is too long');
+      continue;
+    }
+    const lines = (rest + text.slice(0, end)).split('\n');
+    rest = text.slice(end + 1);
     const rows = lines.filter((line) => line.trim() !== '').map((line) => parseJson(line));
     // The last line of a feed that ends in good order gives its position.
-    const end = rows.find((row) => isObject(row) && 'last_seq' in row);
-    const results = rows.filter((row) => row !== end);
+    const last = rows.find((row) => isObject(row) && 'last_seq' in row);
+    const results = rows.filter((row) => row !== last);
     const seqs = (results as (Partial<Change> | null)[]).map((row) => row?.seq ?? undefined);
     position =
-      (end as object & { last_seq: unknown })?.last_seq ??
+      (last as object & { last_seq: unknown })?.last_seq ??
       seqs.filter((seq) => seq !== undefined).at(-1) ??
       position;
     if (rows.length > 0) yield checkChanges({ results, last_seq: position });
-    if (end !== undefined) return;
+    if (last !== undefined) return;
   }
   // A line that is cut off is requested again: the position is that of the last whole line.
 }

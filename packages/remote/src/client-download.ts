@@ -36,6 +36,8 @@ export async function* download(
     try {
       for await (const piece of stretch(open, at, last, whole && at === 0)) {
         at += piece.length;
+        // Not only at the end, which may never come.
+        if (at > last) throw check.differs(name);
         hasher?.update(piece);
         yield piece;
       }

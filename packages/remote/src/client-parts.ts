@@ -9,14 +9,14 @@ import {
   type ExistingDoc,
   portableBytes,
 } from '@settledb/core';
-import { parseJson, readText } from './client-answer';
+import { MAX_ANSWER_LENGTH, MAX_ATTACHMENT_BYTES, parseJson, readText } from './client-answer';
 import { badResponse } from './client-error';
 import { boundaryOf, type Part, readMultipart } from './multipart';
 import { attachmentOrder } from './multipart-order';
 import { isObject, typeOf } from './wire';
 
-/** Bytes of the attachments in one answer. They are held in memory; larger ones are to be requested one by one. */
-const MAX_ATTACHMENT_BYTES = 2 ** 30;
+/** Characters by which a part counts besides its own: an object takes more room than a short text. */
+const PART_LENGTH = 100;
 
 export interface ReceiveOptions extends AttachmentsOptions {
   /** Data that is stored encoded stays encoded. */
@@ -36,7 +36,7 @@ export async function receiveParts(
   const boundary = boundaryOf(contentType);
   if (boundary === undefined) throw badResponse('it is no multipart');
   const received: Received[] = [];
-  const room = { left: MAX_ATTACHMENT_BYTES };
+  const room = { bytes: MAX_ATTACHMENT_BYTES, text: MAX_ANSWER_LENGTH };
   try {
     for await (const part of readMultipart(emptyOr(pieces, boundary), boundary))
       received.push(await receivePart(part, options, bytes, room));
@@ -58,7 +58,16 @@ async function* emptyOr(pieces: AsyncIterable<Uint8Array>, boundary: string): As
   if (empty) yield new TextEncoder().encode(`--${boundary}--`);
 }
 
-type Room = { left: number };
+/** How much more an answer may bring. */
+type Room = { bytes: number; text: number };
+
+/** The text of a part, within the room that all parts share. */
+async function textOf(body: AsyncIterable<Uint8Array>, room: Room): Promise<string> {
+  const text = await readText(body);
+  room.text -= text.length + PART_LENGTH;
+  if (room.text < 0) throw badResponse('it is too long');
+  return text;
+}
 
 async function receivePart(
   { headers, body }: Part,
@@ -68,14 +77,14 @@ async function receivePart(
 ): Promise<Received> {
   const inner = boundaryOf(headers.get('content-type'));
   if (inner === undefined) {
-    const value = parseJson(await readText(body));
+    const value = parseJson(await textOf(body, room));
     if (!isObject(value)) throw badResponse('a part is no object');
     return typeof value._id === 'string' ? { doc: value as unknown as ExistingDoc } : { other: value };
   }
   const parts = readMultipart(body, inner);
   const first = await parts.next();
   if (first.done === true) throw badResponse('a document has no part');
-  const text = await readText(first.value.body);
+  const text = await textOf(first.value.body, room);
   const doc = parseJson(text);
   if (!isObject(doc) || !isObject(doc._attachments))
     throw badResponse('a document with parts has no attachments');
@@ -100,18 +109,14 @@ async function receiveAttachment(
   bytes: Bytes,
   room: Room,
 ): Promise<object> {
-  const stored: Uint8Array[] = [];
   const hasher = bytes.hasher();
-  let size = 0;
-  for await (const piece of body) {
-    size += piece.length;
-    room.left -= piece.length;
-    if (room.left < 0) throw badResponse('its attachments are too large');
-    hasher.update(piece);
-    stored.push(piece);
-  }
-  const expected = encoding === undefined ? length : encoded_length;
-  if (typeof expected === 'number' && expected !== size) throw differs(name, 'length');
+  const hashed = async function* () {
+    for await (const piece of body) {
+      hasher.update(piece);
+      yield piece;
+    }
+  };
+  const stored = await held(hashed(), name, encoding === undefined ? length : encoded_length, room);
   const { digest } = info;
   if (
     typeof digest === 'string' &&
@@ -120,24 +125,52 @@ async function receiveAttachment(
   )
     throw differs(name, 'digest');
   const isContent = encoding === undefined || as_stored === true;
-  const content = isContent ? stored : [await decode(stored, encoding)];
-  const decoded = content.reduce((sum, piece) => sum + piece.length, 0);
-  if (!isContent && typeof length === 'number' && length !== decoded) throw differs(name, 'length');
+  const content = isContent ? stored : await held(decoded(stored, encoding), name, length, room);
   const data = binary === true ? bytes.toData(content, typeOf(info)) : bytes.toBase64(content);
   const encoded = encoding !== undefined && att_encoding_info === true ? { encoding, encoded_length } : {};
   return { ...info, ...encoded, data };
 }
 
+/** All pieces; of more than was said, or than there is room for, the rest is not read: it may never end. */
+async function held(
+  pieces: AsyncIterable<Uint8Array>,
+  name: string,
+  length: unknown,
+  room: Room,
+): Promise<Uint8Array[]> {
+  const all: Uint8Array[] = [];
+  const most = typeof length === 'number' ? length : Number.POSITIVE_INFINITY;
+  let size = 0;
+  for await (const piece of pieces) {
+    size += piece.length;
+    room.bytes -= piece.length;
+    if (size > most) throw differs(name, 'length');
+    if (room.bytes < 0) throw badResponse('its attachments are too large');
+    all.push(piece);
+  }
+  if (typeof length === 'number' && size !== length) throw differs(name, 'length');
+  return all;
+}
+
 const differs = (name: string, what: string): Error =>
   corrupt(`Attachment ${JSON.stringify(name)} came with another ${what} than the server said`);
 
-async function decode(pieces: readonly Uint8Array[], encoding: unknown): Promise<Uint8Array> {
+async function* decoded(
+  pieces: readonly Uint8Array[],
+  encoding: unknown,
+): AsyncGenerator<Uint8Array, void, void> {
   if (encoding !== 'gzip') throw badResponse(`an attachment is encoded as ${JSON.stringify(encoding)}`);
   const packed = new Blob(pieces as Uint8Array<ArrayBuffer>[]).stream();
+  const reader = packed.pipeThrough(new DecompressionStream('gzip')).getReader();
   try {
-    const stream = packed.pipeThrough(new DecompressionStream('gzip'));
-    return new Uint8Array(await new Response(stream).arrayBuffer());
-  } catch (cause) {
-    throw badResponse('an attachment is no gzip', cause);
+    for (;;) {
+      const { done, value } = await reader.read().catch((cause: unknown) => {
+        throw badResponse('an attachment is no gzip', cause);
+      });
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    reader.cancel().catch(() => {}); // A failed stream says so again.
   }
 }

@@ -74,6 +74,7 @@ async function* verified(
   for await (const piece of body) {
     hasher.update(piece);
     size += piece.length;
+    if (size > length) throw check.differs(name);
     yield piece;
   }
   if (size !== length) throw check.differs(name);

@@ -152,6 +152,8 @@ function checked(
           if (!done) {
             hasher.update(value);
             size += value.length;
+            // Not only at the end, which may never come.
+            if (encoding === undefined && size > (length ?? size)) throw mismatch(_id, name);
             return controller.enqueue(value);
           }
           const whole = encoding !== undefined || size === length;
