@@ -213,6 +213,44 @@ describe('the body of a request', () => {
     expect((await server.ask('GET', '/db/a')).body.n).toEqual(JSON.parse(body).n);
   });
 
+  it('has no millions of objects, lists and members; in strings they are no such parts', async () => {
+    const server = testServer();
+    await server.ask('PUT', '/db');
+    const most = 2_000_000;
+    for (const text of [
+      `{"docs":[${'{},'.repeat(most)}{}]}`,
+      `{"docs":${'['.repeat(most)}${']'.repeat(most)}}`,
+      `{"docs":[{${'"a":1,'.repeat(most)}"b":1}]}`,
+      '['.repeat(most + 1),
+    ]) {
+      const { status, body } = await server.ask('POST', '/db/_bulk_docs', text);
+      expect([status, body.error]).toEqual([413, 'too_large']);
+    }
+    const few = JSON.stringify({ text: `"\\${'{'.repeat(most)}` });
+    expect((await server.ask('PUT', '/db/few', few)).status).toBe(201);
+  });
+
+  it('has no document with more than 10,000 attachments, in whatever form they come', async () => {
+    const server = testServer();
+    await server.ask('PUT', '/db');
+    const many = (attachment: object) =>
+      JSON.stringify({
+        _attachments: Object.fromEntries(Array.from({ length: 10_001 }, (_, i) => [`f${i}`, attachment])),
+      });
+    for (const attachment of [{ data: '' }, { stub: true }, { follows: true }]) {
+      const { status, body } = await server.ask('PUT', '/db/many', many(attachment));
+      expect([status, body.error]).toEqual([413, 'too_large']);
+    }
+    const related = await server.handle(
+      new Request(`${ORIGIN}/db/many`, {
+        method: 'PUT',
+        headers: { 'content-type': 'multipart/related; boundary=b' },
+        body: `--b\r\ncontent-type: application/json\r\n\r\n${many({ follows: true })}\r\n--b--`,
+      }),
+    );
+    expect([related.status, (await related.json()).error]).toEqual([413, 'too_large']);
+  });
+
   it('must be UTF-8', async () => {
     const server = testServer();
     await server.ask('PUT', '/db');

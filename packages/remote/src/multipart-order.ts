@@ -29,7 +29,7 @@ export function attachmentOrder(text: string): string[] {
 }
 
 /** The position of the quote that ends the string which begins at `start`. */
-function endOfText(text: string, start: number): number {
+export function endOfText(text: string, start: number): number {
   for (let end = start + 1; ; end++) {
     end = text.indexOf('"', end);
     if (end < 0) return text.length;

@@ -29,6 +29,12 @@ import type { ServerRequest } from './server-request';
 import { iterate, toStream } from './server-streams';
 import { isObject, JSON_TYPE } from './wire';
 
+/**
+ * Attachments of one document that a client may send: more than a document can be worked with. Each is held while all are taken in, and
+ * half a million took a GB and, at the end, seconds in one go.
+ */
+const MAX_ATTACHMENTS = 10_000;
+
 /** A multipart body as a document whose attachments are streams, to be read in their order. */
 export interface MultipartDoc {
   readonly doc: Record<string, unknown>;
@@ -86,6 +92,7 @@ async function withStreams(
 ): Promise<Record<string, unknown>> {
   const { _attachments } = doc;
   if (!isObject(_attachments)) return doc;
+  checkCount(_attachments);
   const isFollowing = (name: string): boolean => {
     const given = _attachments[name];
     return isObject(given) && given.follows === true;
@@ -241,10 +248,17 @@ async function* toBase64(pieces: Bytes): AsyncGenerator<string, void, void> {
 
 const encode = (bytes: Uint8Array): string => bestBytes().toBase64([bytes]);
 
-/** Checks attachments within JSON. @throws attachment_too_large */
+/** @throws too_large */
+function checkCount(attachments: object): void {
+  if (Object.keys(attachments).length > MAX_ATTACHMENTS)
+    throw failure(413, 'too_large', `A document may have ${MAX_ATTACHMENTS} attachments`);
+}
+
+/** Checks attachments within JSON. @throws attachment_too_large, too_large */
 export function checkInline(doc: Doc, limit: number): void {
   const { _attachments: attachments } = doc;
   if (!attachments) return;
+  checkCount(attachments);
   // The database checks whether they are attachments at all.
   for (const [name, attachment] of Object.entries<unknown>(attachments)) {
     const data = isObject(attachment) ? attachment.data : undefined;
