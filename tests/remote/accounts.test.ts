@@ -1,5 +1,5 @@
 /** Names, passwords, cookies and security objects: who may do what, by CouchDB's rules. */
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ORIGIN, type TestServer, testServer } from './support';
 
 const basic = (name: string, password: string) => ({
@@ -131,6 +131,17 @@ describe('accounts in _users', () => {
       expect(await from('1.2.3.4', basic(name, 'x'))).toBe(403);
     }
     expect(await from('1.2.3.5', alice)).toBe(200);
+  });
+
+  it('cannot be guessed quicker where there are none: thousands of names would make the locks forget one', async () => {
+    const server = closed();
+    const derive = vi.spyOn(crypto.subtle, 'deriveBits');
+    onTestFinished(() => derive.mockRestore());
+    for (const name of ['admin', 'nobody'])
+      expect((await server.ask('GET', '/', undefined, basic(name, 'x'))).status).toBe(401);
+    expect(derive).toHaveBeenCalledTimes(2);
+    expect((await server.ask('GET', '/', undefined, admin)).status).toBe(200);
+    expect(derive).toHaveBeenCalledTimes(2);
   });
 
   it('are not locked by many requests at once with the right password', async () => {

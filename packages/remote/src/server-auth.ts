@@ -113,11 +113,9 @@ export class Authenticator {
   async #find(name: string, password: string): Promise<Found | undefined> {
     const account = await this.#account(name);
     if (account !== undefined && (await this.#isPassword(account, password))) return account;
-    // Takes as long as a user's wrong password, so that the time does not tell which names exist.
-    if (account?.doc === undefined)
-      await withDatabase(this.#databases, USERS_DATABASE, () =>
-        this.#passwords.pretend(password, this.iterations),
-      );
+    // Takes as long as a user's wrong password, so that the time does not tell which names exist. Where there are no users, too: who
+    // could guess thousands of names within a lock's time would make the locks forget the name that they hold.
+    if (account?.doc === undefined) await this.#passwords.pretend(password, this.iterations);
     return undefined;
   }
 
