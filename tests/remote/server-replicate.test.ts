@@ -109,3 +109,25 @@ it('follows redirects to hosts it was told of, and no others, without credential
   ).toBe(1);
   expect(asked).toContain('other.example');
 });
+
+it('takes credentials along from http to https of one host, and not back', async () => {
+  const asked: string[] = [];
+  const fetch: typeof globalThis.fetch = async (input, init) => {
+    const { protocol, pathname } = new URL(String(input));
+    const authorization = new Headers(init?.headers).get('authorization');
+    asked.push(`${protocol} ${authorization === null ? 'without' : 'with'}`);
+    const to = protocol === 'http:' ? 'https:' : 'http:';
+    if (asked.length > 1) return Response.json({ error: 'not_found', reason: 'missing' }, { status: 404 });
+    return new Response(null, { status: 307, headers: { location: `${to}//one.example${pathname}` } });
+  };
+  const server = testServer({ replicator: serverReplicator(['one.example'], fetch) });
+  await server.ask('PUT', '/target');
+  for (const scheme of ['http', 'https']) {
+    asked.length = 0;
+    const source = `${scheme}://me:secret@one.example/source`;
+    expect((await server.ask('POST', '/_replicate', { source, target: 'target' })).status).toBe(404);
+    expect(asked.slice(0, 2)).toEqual(
+      scheme === 'http' ? ['http: with', 'https: with'] : ['https: with', 'http: without'],
+    );
+  }
+});

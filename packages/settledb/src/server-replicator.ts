@@ -79,12 +79,16 @@ function fetchWithin(hosts: readonly string[], given?: typeof globalThis.fetch):
       const next = new URL(location, url);
       if (!/^https?:$/.test(next.protocol)) throw new TypeError(`Redirected to ${next.protocol}`);
       checkHost(next.href, hosts);
-      if (next.host !== new URL(url).host) asked = { ...asked, headers: headersForAnyone(asked.headers) };
+      if (!isSameServer(new URL(url), next)) asked = { ...asked, headers: headersForAnyone(asked.headers) };
       if (response.status === 303) asked = { ...asked, method: 'GET', body: null };
       url = next.href;
     }
   };
 }
+
+/** Not from https to http, where everybody on the way could read the credentials. */
+const isSameServer = (from: URL, to: URL): boolean =>
+  from.host === to.host && (from.protocol === to.protocol || to.protocol === 'https:');
 
 function headersForAnyone(headers: HeadersInit | undefined): HeadersInit {
   return [...new Headers(headers)].filter(([name]) => HEADERS_FOR_ANYONE.includes(name)) as [
