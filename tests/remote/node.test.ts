@@ -217,7 +217,7 @@ describe('a server on files', () => {
   });
 
   it('answers only to its own name when it asks for no password (DNS rebinding)', async () => {
-    const { port } = await start({ dir: await folder(), hosts: ['demo.test'] });
+    const { port } = await start({ dir: await folder(), host: 'LOCALHOST', hosts: ['demo.test'] });
     const ask = (host: string) =>
       new Promise<string>((resolve, reject) => {
         const socket = connect(port, '127.0.0.1', () =>

@@ -82,12 +82,9 @@ export async function createServer(options: ServerOptions): Promise<RunningServe
   const { dir, port = 5984, host = '127.0.0.1', open, max_dbs_open, hosts, timeouts, ...rest } = options;
   const databases = new FolderDatabases(dir, open, { max_dbs_open }, (line) => log(options.logger, line));
   // Before the folder is touched: senseless options should leave no trace.
-  const check =
-    options.anonymous === true && isLoopback(host)
-      ? hostCheck([...LOOPBACK_HOSTS, ...(hosts ?? [])])
-      : undefined;
   createAnswerer({ ...rest, databases, uuid: '' });
   const handler = createAnswerer({ ...rest, databases, uuid: await serverUuid(dir) });
+  let check: ReturnType<typeof hostCheck> | undefined;
   const ask: Ask = (request, { incoming, outgoing }) => {
     const address = incoming && (incoming.socket.remoteAddress ?? HUNG_UP);
     const breakOff = outgoing && (() => void outgoing.destroy());
@@ -96,6 +93,9 @@ export async function createServer(options: ServerOptions): Promise<RunningServe
   const server = makeServer(ask, hasHooks(options), { ...TIMEOUTS, ...timeouts });
   await listen(server, port, host);
   const address = server.address() as AddressInfo;
+  // By what the name `host` turned out to be: this machine has many.
+  if (options.anonymous === true && isLoopback(address.address))
+    check = hostCheck([...LOOPBACK_HOSTS, ...(hosts ?? [])]);
   let closing: Promise<void> | undefined;
   return {
     url: `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`,
@@ -300,7 +300,7 @@ function calledBy({ localAddress = '127.0.0.1', localPort }: Socket): string {
   return `${address.includes(':') ? `[${address}]` : address}:${localPort}`;
 }
 
-const isLoopback = (host: string): boolean => /^(localhost|127(\.\d+){3}|::1)$/.test(host);
+const isLoopback = (address: string): boolean => /^(127(\.\d+){3}|::1|::ffff:127(\.\d+){3})$/.test(address);
 
 /**
  * Without a password, only the host in the request tells a page of this machine from a page whose own name was made to resolve
