@@ -4,10 +4,12 @@ import type { DatabaseTables } from '@settledb/core';
 import { schema } from '@settledb/core';
 import { openLogStore } from '@settledb/engine';
 import { expect, it } from 'vitest';
+import { CACHED_COUNT } from '../../packages/engine/src/blobs';
 
 const CONTENT_BYTES = 8;
 
-it('keeps content that was read as long as there is room, the least recently read going first', async () => {
+/** A store, and the places that it asks its journal for. */
+async function open(cachedBytes?: number) {
   const journal = await memory().open('db');
   const asked: string[] = [];
   const get = journal.blobs.get.bind(journal.blobs);
@@ -15,10 +17,12 @@ it('keeps content that was read as long as there is room, the least recently rea
     asked.push(place);
     return get(place, index);
   };
-  const store = await openLogStore<DatabaseTables>(journal, schema, {
-    stagedBytes: 0,
-    cachedBytes: 2 * CONTENT_BYTES,
-  });
+  const store = await openLogStore<DatabaseTables>(journal, schema, { stagedBytes: 0, cachedBytes });
+  return { store, asked };
+}
+
+it('keeps content that was read as long as there is room, the least recently read going first', async () => {
+  const { store, asked } = await open(2 * CONTENT_BYTES);
   const put = (n: number) => store.blobs.put([new Uint8Array(CONTENT_BYTES).fill(n)]);
   const [a, b, c] = [await put(1), await put(2), await put(3)];
   for (const [place, n] of [
@@ -34,5 +38,18 @@ it('keeps content that was read as long as there is room, the least recently rea
   // What a reader does with it is nobody else's matter.
   (await store.blobs.get(b, 0))!.fill(9);
   expect((await store.blobs.get(b, 0))![0]).toBe(2);
+  await store.close();
+});
+
+it('keeps a bounded number of contents, however small they are', async () => {
+  const { store, asked } = await open();
+  const places: string[] = [];
+  for (let n = 0; n <= CACHED_COUNT; n++) places.push(await store.blobs.put([new Uint8Array([n])]));
+  for (const place of places) await store.blobs.get(place, 0);
+  asked.length = 0;
+  await store.blobs.get(places[1]!, 0);
+  expect(asked).toEqual([]);
+  await store.blobs.get(places[0]!, 0);
+  expect(asked).toEqual([places[0]]);
   await store.close();
 });

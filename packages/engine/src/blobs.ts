@@ -13,6 +13,8 @@ const STAGED_BYTES = 8 * 1024 * 1024;
 const CACHED_BYTES = 8 * 1024 * 1024;
 /** Larger content is not kept: a few would push out all others. */
 const CACHED_MAX = 256 * 1024;
+/** Most contents kept, however small: each takes some 350 bytes beside its own. */
+export const CACHED_COUNT = 16 * 1024;
 
 export interface BlobLimits {
   /** Most bytes of content held back for commits. Default {@link STAGED_BYTES}; 0: none. */
@@ -82,10 +84,10 @@ export class JournalBlobs implements Blobs {
   #keep(place: string, chunk: Uint8Array): void {
     if (chunk.length > CACHED_MAX) return;
     this.#forget(place);
-    this.#cache.set(place, chunk);
+    this.#cache.set(place, ownBytes(chunk));
     this.#cachedBytes += chunk.length;
     for (const oldest of this.#cache.keys()) {
-      if (this.#cachedBytes <= this.#cacheLimit) return;
+      if (this.#cachedBytes <= this.#cacheLimit && this.#cache.size <= CACHED_COUNT) return;
       this.#forget(oldest);
     }
   }
@@ -149,3 +151,7 @@ export class JournalBlobs implements Blobs {
     return false;
   }
 }
+
+/** Bytes that keep little else in memory: Node cuts small ones out of blocks of 8 KB, and each would keep its block. */
+const ownBytes = (bytes: Uint8Array): Uint8Array =>
+  bytes.length * 2 > bytes.buffer.byteLength ? bytes : new Uint8Array(bytes);
