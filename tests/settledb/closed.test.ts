@@ -85,6 +85,32 @@ it('a closed handle holds none of what was in memory', async () => {
 });
 
 it.each([
+  'by itself',
+  'by another one',
+])('nor does a handle whose database was destroyed %s, and its live results', async (by) => {
+  const folder = mkdtempSync(join(tmpdir(), 'settledb-closed-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const path = join(folder, 'db');
+  const db = new SettleDB(path);
+  await db.createIndex({ fields: ['n'] });
+  const live = db.live.find({ selector: { n: 1 }, fields: ['n'] });
+  const results = live[Symbol.asyncIterator]();
+  await results.next();
+  const before = heapUsed();
+  for (let i = 0; i < 20; i++)
+    await db.bulkDocs(Array.from({ length: 200 }, (_, n) => ({ n: -n, text: `${i} ${n} `.repeat(1_000) })));
+  await db.find({ selector: { n: { $lte: 0 } }, limit: 5_000 });
+  await db.allDocs({ include_docs: true });
+  expect(heapUsed() - before).toBeGreaterThan(16 * MB);
+  const other = new SettleDB(path);
+  await (by === 'by itself' ? db : other).destroy();
+  expect(await results.next()).toMatchObject({ done: true });
+  expect(heapUsed() - before).toBeLessThan(4 * MB);
+  expect([db.name, live.current]).toEqual([path, { docs: [] }]);
+  await Promise.all([db.close(), other.close()]);
+});
+
+it.each([
   'opens',
   'is open',
 ])('nor does a feed that ended, and that began while its database %s', async (when) => {

@@ -17,6 +17,8 @@ export interface Connection {
 export interface ConnectionEvents {
   /** The database is open; `again`: another one was before. */
   opened(again: boolean): void;
+  /** The database is no more, or cannot be reached: nothing that belongs to it is of use any longer. */
+  detached?(): void;
   /** The database was destroyed, by this handle or another; `evicted`: by the browser. */
   destroyed(evicted?: boolean): void;
   /** Opening or destroying it waits for another context. */

@@ -86,6 +86,7 @@ export class LocalConnection implements Connection, Handle {
   detached(lost: boolean): void {
     this.#shared = undefined;
     this.#database = undefined;
+    this.#events.detached?.();
     if (!lost) this.#life.end();
     if (this.#calls.none) return;
     if (this.#closing === undefined) this.#open();

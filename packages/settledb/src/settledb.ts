@@ -230,6 +230,8 @@ export class SettleDB<Content extends AnyContent = AnyContent>
         if (!again) this.fire('created', this);
         this.fire('opened');
       },
+      // A handle may be kept for long, and must not keep what was in memory.
+      detached: () => this.#queries.leave(),
       destroyed: (evicted) => {
         if (evicted) this.fire('evicted');
         this.fire('destroyed');

@@ -43,8 +43,8 @@ export interface LiveQuery<Result> extends AsyncIterable<Result> {
 type Listener<Result> = Exclude<LiveObserver<Result>, (result: Result) => void>;
 
 export class RunningQuery<Result> implements LiveQuery<Result> {
-  readonly #hub: ChangeHub;
-  readonly #makeEvaluator: () => Evaluator<Result>;
+  /** What it works with, until it has ended: one that is kept for longer must not keep a database. */
+  #means: { readonly hub: ChangeHub; readonly makeEvaluator: () => Evaluator<Result> } | undefined;
   readonly #listeners = new Set<Listener<Result>>();
   #last: Result | undefined;
   /** The work while there are listeners. */
@@ -56,8 +56,7 @@ export class RunningQuery<Result> implements LiveQuery<Result> {
 
   /** @param makeEvaluator called each time it starts, because a former evaluation may still be running */
   constructor(hub: ChangeHub, makeEvaluator: () => Evaluator<Result>, signal?: AbortSignal | undefined) {
-    this.#hub = hub;
-    this.#makeEvaluator = makeEvaluator;
+    this.#means = { hub, makeEvaluator };
     this.#signal = signal;
   }
 
@@ -69,7 +68,7 @@ export class RunningQuery<Result> implements LiveQuery<Result> {
     // A new object: the same observer may subscribe twice.
     const listener = typeof observer === 'function' ? { next: observer } : { ...bound(observer) };
     const leave = (): void => this.#leave(listener);
-    if (this.#signal?.aborted) this.#ended ??= {};
+    if (this.#signal?.aborted) this.#end({});
     if (this.#ended !== undefined) queueMicrotask(() => end(listener, this.#ended!));
     else this.#join(listener);
     return Object.assign(leave, { unsubscribe: leave });
@@ -89,7 +88,8 @@ export class RunningQuery<Result> implements LiveQuery<Result> {
       if (this.#run.current !== undefined) safely(listener.next, this.#run.current);
       return;
     }
-    this.#run = new Run(this.#hub, this.#makeEvaluator(), this.#last, {
+    const { hub, makeEvaluator } = this.#means!; // It has not ended.
+    this.#run = new Run(hub, makeEvaluator(), this.#last, {
       next: (result) => {
         this.#last = result;
         for (const each of [...this.#listeners]) safely(each.next, result);
@@ -117,6 +117,7 @@ export class RunningQuery<Result> implements LiveQuery<Result> {
     if (this.#ended !== undefined) return;
     this.#ended = ending;
     this.#stop();
+    this.#means = undefined;
     const listeners = [...this.#listeners];
     this.#listeners.clear();
     for (const each of listeners) end(each, ending);
