@@ -1,4 +1,6 @@
 /** Names, passwords, cookies and security objects: who may do what, by CouchDB's rules. */
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ORIGIN, type TestServer, testServer } from './support';
 
@@ -8,6 +10,8 @@ const basic = (name: string, password: string) => ({
 const admin = basic('admin', 'secret');
 const alice = basic('alice', 'pw');
 const USER = '/_users/org.couchdb.user:';
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
 
 const closed = (options: object = {}): TestServer =>
   testServer({ anonymous: false, admins: { admin: 'secret' }, passwordIterations: 1_000, ...options });
@@ -115,6 +119,24 @@ describe('accounts in _users', () => {
     // Where no address is known nobody is locked: anyone could lock out anyone.
     for (let i = 0; i < 7; i++) expect(await from(undefined, basic('admin', 'x'))).toBe(401);
     expect(await from(undefined, admin)).toBe(200);
+  });
+
+  it('are locked if they are long too, and take little memory then', async () => {
+    const server = await withAlice();
+    const name = 'x'.repeat(12_000);
+    const from = (headers: Record<string, string>) =>
+      server
+        .handle(new Request(`${ORIGIN}/`, { headers }), { address: '1.2.3.4' })
+        .then(({ status }) => status);
+    for (let i = 0; i < 5; i++) expect(await from(basic(name, 'x'))).toBe(401);
+    expect(await from(basic(name, 'x'))).toBe(403);
+    expect(await from(basic(`${name}y`, 'x'))).toBe(401);
+    collect();
+    const before = process.memoryUsage().heapUsed;
+    for (let i = 0; i < 500; i++) expect(await from(basic(`${name}${i}`, 'x'))).toBe(401);
+    collect();
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan((500 * name.length) / 2);
+    expect(await from(basic(name, 'x'))).toBe(403);
   });
 
   it('are locked for guesses made at once too: no more than five are looked at', async () => {

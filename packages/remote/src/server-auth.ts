@@ -48,6 +48,9 @@ const EVERYBODY: User = { name: null, roles: ['_admin'] };
 export const USERS_DATABASE = '_users';
 export const userId = (name: string): string => `org.couchdb.user:${name}`;
 
+/** Longer names are watched by their digest: a login may have 16 KB, and thousands of names are remembered. */
+const LONG_NAME = 256;
+
 /** An account, with what signs its cookies besides the server's secret: a new password ends them. */
 export interface Account extends Person {
   readonly salt: string;
@@ -104,8 +107,7 @@ export class Authenticator {
 
   /** The account of that name and password. @throws unauthorized, forbidden (locked), service_unavailable */
   async login(name: string, password: string, address: string | undefined): Promise<Account> {
-    const key = address === undefined ? undefined : JSON.stringify([name, address]);
-    const account = await this.#locks.attempt(key, () => this.#find(name, password));
+    const account = await this.#locks.attempt(await lockKey(name, address), () => this.#find(name, password));
     if (account === undefined) throw wrong();
     return account;
   }
@@ -162,6 +164,11 @@ function checkAdmins(admins: unknown): void {
     if (typeof password !== 'string' || password === '')
       throw new TypeError(`The password of the administrator '${name}' must be a text, and not empty`);
   }
+}
+
+async function lockKey(name: string, address: string | undefined): Promise<string | undefined> {
+  if (address === undefined) return undefined;
+  return JSON.stringify([name.length > LONG_NAME ? await digest(name) : name, address]);
 }
 
 const wrong = (): DatabaseError => unauthorized('Name or password is incorrect.');
