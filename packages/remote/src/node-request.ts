@@ -7,8 +7,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import type { ReadableStream as NodeStream } from 'node:stream/web';
-import { SMALL_BODY } from './server-body';
-import type { ServerRequest } from './server-request';
+import { type ServerRequest, SMALL_BODY } from './server-request';
 
 const READING: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 const WRITING: ReadonlySet<string> = new Set(['PUT', 'POST', 'DELETE']);

@@ -2,13 +2,12 @@
 import { badRequest, type DatabaseError, isDatabaseError } from '@settledb/core';
 import { failure } from './server-answer';
 import { decodeUtf8, parseJson } from './server-json';
-import type { ServerRequest } from './server-request';
+import { type ServerRequest, SMALL_BODY } from './server-request';
+import type { BodyRoom } from './server-room';
 import { isObject, JSON_TYPE } from './wire';
 
 /** ms that a client may take between two pieces of a body. Slower ones hold memory and a connection for nothing. */
 const BODY_IDLE_MS = 30_000;
-/** Bytes up to which a body is awaited in one go, as long as for one piece of a larger body. */
-export const SMALL_BODY = 64 * 1024;
 
 /**
  * Browsers send only a few other types to another origin without asking first: refusing those keeps other sites out (CSRF).
@@ -33,6 +32,8 @@ export function mediaType(request: ServerRequest): string | undefined {
 export interface BodyOptions {
   /** Most bytes, after decompression. More are refused with 413, without reading the rest. */
   readonly limit: number;
+  /** Where it waits for its turn if it is large; without it only where `limit` is small. */
+  readonly room?: BodyRoom;
   /** As {@link checkJsonType}. Default true. */
   readonly mustBeJson?: boolean;
 }
@@ -40,10 +41,10 @@ export interface BodyOptions {
 /** A request's body as text, for {@link parseJson}. @throws bad_content_type, too_large, bad_request */
 export function readJsonText(
   request: ServerRequest,
-  { limit, mustBeJson = true }: BodyOptions,
+  { limit, room, mustBeJson = true }: BodyOptions,
 ): Promise<string> {
   if (mustBeJson) checkJsonType(request);
-  return readText(request, limit);
+  return readText(request, limit, room);
 }
 
 /** The JSON of a request's body. @throws bad_content_type, too_large, bad_request */
@@ -65,11 +66,12 @@ export function checkObject(body: unknown): Record<string, unknown> {
   return body;
 }
 
-/** @throws too_large, bad_request for what is not UTF-8 */
-export async function readText(request: ServerRequest, limit: number): Promise<string> {
-  const bytes = isSmall(request, limit)
-    ? (request.atHand?.() ?? (await readSmall(request, limit)))
-    : await gather(readBody(request, limit));
+/** @throws too_large, service_unavailable, bad_request for what is not UTF-8 */
+export async function readText(request: ServerRequest, limit: number, room?: BodyRoom): Promise<string> {
+  if (isSmall(request, limit)) return decodeUtf8(request.atHand?.() ?? (await readSmall(request, limit)));
+  const pieces = readBody(request, limit);
+  const bytes = await gather(room?.counted(request, pieces) ?? pieces);
+  await room?.turn(request);
   return decodeUtf8(bytes);
 }
 

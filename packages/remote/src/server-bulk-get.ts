@@ -37,7 +37,7 @@ const MULTIPART = ['mixed', 'related'] as const;
 
 export async function bulkGet(context: DatabaseContext): Promise<Answer> {
   const { database, query, request, server } = context;
-  const { docs } = await readObject(request, { limit: server.limits.request });
+  const { docs } = await readObject(request, { limit: server.limits.request, room: server.room });
   if (!Array.isArray(docs)) throw badRequest("Missing JSON list of 'docs'.");
   const entries: readonly unknown[] = docs;
   const accepted = request.headers.get('accept') ?? '';

@@ -83,7 +83,7 @@ export async function postChanges(context: DatabaseContext): Promise<Answer> {
   const waits = (query.text('feed') ?? 'normal') !== 'normal';
   const kept = query.text('filter') === '_selector' ? MAX_WAITING_SELECTOR : MAX_WAITING_BODY;
   const limit = Math.min(server.limits.request, waits ? kept : Infinity);
-  const text = await readJsonText(request, { limit });
+  const text = await readJsonText(request, { limit, ...(!waits && { room: server.room }) });
   // An empty body is allowed, as in CouchDB: some clients never use GET.
   return answerChanges(context, text === '' ? {} : checkObject(parseJson(text)));
 }

@@ -7,6 +7,7 @@ import type { Query } from './server-query';
 import type { RegexPolicy } from './server-regex';
 import type { Replicator, Task } from './server-replicate';
 import type { ServerRequest } from './server-request';
+import type { BodyRoom } from './server-room';
 import type { Settings } from './server-settings';
 import type { Validators } from './server-validate';
 
@@ -52,6 +53,8 @@ export interface ServerState {
   /** The prefix of the server's own paths in requests: `/couch`, or nothing. */
   readonly path: string;
   readonly limits: Limits;
+  /** For bodies of requests that may be large. */
+  readonly room: BodyRoom;
   /** Which patterns of `$regex` are run for users who are no administrators. */
   readonly regex: RegexPolicy;
   /** What answers views and `_find` of a database; undefined: the database itself, where it can. */

@@ -213,7 +213,11 @@ export async function putDoc(context: DatabaseContext, id: string): Promise<Answ
     }
   }
   // Also without a content type, as in CouchDB: browsers send a preflight before any PUT to another origin.
-  const text = await readJsonText(request, { limit: server.limits.request, mustBeJson: false });
+  const text = await readJsonText(request, {
+    limit: server.limits.request,
+    room: server.room,
+    mustBeJson: false,
+  });
   const doc = namedDoc(context, id, checkDoc(parseJson(text)));
   return writeDoc(context, doc, { newEdits, sent: text.length });
 }
@@ -243,7 +247,7 @@ async function writeDoc(
 
 export async function postDoc(context: DatabaseContext): Promise<Answer> {
   const { request, server } = context;
-  const text = await readJsonText(request, { limit: server.limits.request });
+  const text = await readJsonText(request, { limit: server.limits.request, room: server.room });
   const body = checkDoc(parseJson(text));
   body._id ??= uuid();
   return writeDoc(context, body as Doc, { sent: text.length });

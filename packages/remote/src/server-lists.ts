@@ -24,7 +24,10 @@ const route =
   (list: Lister): DatabaseRoute =>
   async (context) => {
     const { request, query, server } = context;
-    const body = request.method === 'POST' ? await readObject(request, { limit: server.limits.request }) : {};
+    const body =
+      request.method === 'POST'
+        ? await readObject(request, { limit: server.limits.request, room: server.room })
+        : {};
     return gatheredResponse(lineOf(list(context, allDocsOptions(query, body))));
   };
 
@@ -33,7 +36,7 @@ const queriesRoute =
   (list: Lister): DatabaseRoute =>
   async (context) => {
     const { request, query, server } = context;
-    const { queries } = await readObject(request, { limit: server.limits.request });
+    const { queries } = await readObject(request, { limit: server.limits.request, room: server.room });
     if (queries === undefined) throw badRequest('POST body must include `queries` parameter.');
     return severalResponse(queries, (each) => list(context, allDocsOptions(query, each)));
   };

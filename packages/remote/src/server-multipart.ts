@@ -46,7 +46,7 @@ export interface MultipartDoc {
 export async function readMultipartDoc({ request, server }: DatabaseContext): Promise<MultipartDoc> {
   const boundary = boundaryOf(request.headers.get('content-type'));
   if (boundary === undefined) throw badRequest('invalid UTF-8 JSON');
-  const { limits } = server;
+  const { limits, room } = server;
   // There may be any number of attachments: each is bounded, and none is held.
   const body = readBody(request, Number.MAX_SAFE_INTEGER);
   const parts = readMultipart(body, boundary);
@@ -58,7 +58,7 @@ export async function readMultipartDoc({ request, server }: DatabaseContext): Pr
     if (first.done === true) throw badRequest('The multipart body has no document');
     const type = first.value.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase();
     if (type !== JSON_TYPE) throw failure(415, 'bad_content_type', `Content-Type must be ${JSON_TYPE}`);
-    const text = await gather(bounded(first.value.body, limits.request, tooLarge));
+    const text = await gather(room.counted(request, bounded(first.value.body, limits.request, tooLarge)));
     const doc = parseUtf8Json(text);
     if (!isObject(doc)) throw badRequest('Document must be a JSON object');
     const order = attachmentOrder(new TextDecoder().decode(text));

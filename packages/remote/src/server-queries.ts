@@ -85,7 +85,7 @@ export const listIndexes: DatabaseRoute = async (context) => {
 export const createIndex: DatabaseRoute = async (context) => {
   requireAdmin(context);
   const { request, server } = context;
-  const body = await readObject(request, { limit: server.limits.document });
+  const body = await readObject(request, { limit: server.limits.document, room: server.room });
   if (body.index === undefined) throw failure(400, 'missing_required_key', 'Missing required key: index');
   // Filters of partial indexes.
   checkSelectors(context, body);
@@ -96,7 +96,7 @@ export const createIndex: DatabaseRoute = async (context) => {
 export const deleteIndexes: DatabaseRoute = async (context) => {
   requireAdmin(context);
   const { request, server } = context;
-  const { docids } = await readObject(request, { limit: server.limits.document });
+  const { docids } = await readObject(request, { limit: server.limits.document, room: server.room });
   if (!isTexts(docids) || docids.length > MAX_DELETED) throw badRequest('`docids` must be a list of ids');
   const queries = await queriesOf(context);
   const { indexes } = await queries.getIndexes({ signal: request.signal });

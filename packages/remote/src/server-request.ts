@@ -17,6 +17,9 @@ export interface ServerRequest {
   readonly endOfTurn?: (() => Promise<void>) | undefined;
 }
 
+/** Bytes up to which a body is awaited in one go, as long as for one piece of a larger body. */
+export const SMALL_BODY = 64 * 1024;
+
 /** The parts of a URL written as the standard writes it, so that it only has to be cut. */
 export interface UrlParts {
   /** Scheme and host. */

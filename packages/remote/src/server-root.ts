@@ -65,7 +65,10 @@ export async function databasesInfo(context: Context): Promise<Answer> {
 
 export async function postDatabasesInfo(context: Context): Promise<Answer> {
   requireServerAdmin(context);
-  const { keys } = await readObject(context.request, { limit: context.server.limits.document });
+  const { keys } = await readObject(context.request, {
+    limit: context.server.limits.document,
+    room: context.server.room,
+  });
   if (keys === undefined) throw badRequest('`keys` member must exist.');
   if (!Array.isArray(keys)) throw badRequest('`keys` member must be an array.');
   if (keys.length > MAX_INFOS) throw badRequest('too_many_keys');

@@ -32,7 +32,10 @@ export async function view(
   several: boolean,
 ): Promise<Answer> {
   const { query, request, server } = context;
-  const body = request.method === 'POST' ? await readObject(request, { limit: server.limits.request }) : {};
+  const body =
+    request.method === 'POST'
+      ? await readObject(request, { limit: server.limits.request, room: server.room })
+      : {};
   const list = (options: Asked): Text => viewText(context, queries, name, options);
   if (several || body.queries !== undefined) {
     // What is wrong with the view is said also where nothing is asked of it.

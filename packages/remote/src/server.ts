@@ -15,6 +15,7 @@ import { NO_QUERY, Query } from './server-query';
 import type { RegexPolicy } from './server-regex';
 import type { Replicator } from './server-replicate';
 import { type ServerRequest, splitUrl } from './server-request';
+import { BodyRoom } from './server-room';
 import { route } from './server-routes';
 import { Settings } from './server-settings';
 import { watched } from './server-streams';
@@ -130,12 +131,14 @@ function makeState(options: HandlerOptions): ServerState {
   const { databases, runStoredFunctions } = options;
   const settings = new Settings(databases);
   const cookies = new Cookies(() => settings.secret(), options.cookies);
+  const limits = { ...DEFAULT_LIMITS, ...options.limits };
   return {
     databases,
     uuid: options.uuid,
     path: withoutSlash(options.path ?? ''),
     version: options.version ?? '0.1.0',
-    limits: { ...DEFAULT_LIMITS, ...options.limits },
+    limits,
+    room: new BodyRoom(limits.request),
     regex: options.regex ?? 'safe',
     queries: options.queries,
     auth: new Authenticator(options, databases, cookies),
@@ -176,6 +179,8 @@ async function answer(
   } catch (error) {
     tell(toDatabaseError(error), request, options);
     return finish(request, errorResponse(error), cors);
+  } finally {
+    server.room.done(request);
   }
 }
 

@@ -1,0 +1,95 @@
+/**
+ * Memory for the bodies of requests. One of 32 MiB becomes some 300 MB of objects and more, so that thirty at a time,
+ * of one client, ended a server: only a few are worked on at a time, others wait for their turn as bytes, and of those there is an end too.
+ */
+import { type DatabaseError, onAbort } from '@settledb/core';
+import { failure } from './server-answer';
+import { type ServerRequest, SMALL_BODY } from './server-request';
+
+/** Worked on at a time: as many bytes as so many of the largest requests have, so that one need not wait for a smaller one that takes long. */
+const AT_A_TIME = 2;
+/** Held at a time, those that arrive and those that wait among them. */
+const AT_ALL = 8;
+/** ms that a request waits for its turn: about as long as clients wait for an answer. */
+const TURN_MS = 60_000;
+
+interface Held {
+  bytes: number;
+  /** Has its turn. */
+  isIn: boolean;
+  /** Gives it its turn. */
+  enter?: () => void;
+}
+
+export class BodyRoom {
+  readonly #most: number;
+  readonly #mostHeld: number;
+  /** By request, in the order in which they came. */
+  readonly #held = new Map<ServerRequest, Held>();
+  #bytes = 0;
+  #bytesIn = 0;
+
+  /** @param largest bytes of the largest request */
+  constructor(largest: number) {
+    this.#most = AT_A_TIME * largest;
+    this.#mostHeld = AT_ALL * largest;
+  }
+
+  /** The pieces, counted until {@link done}. @throws service_unavailable */
+  async *counted(
+    request: ServerRequest,
+    pieces: AsyncIterable<Uint8Array>,
+  ): AsyncGenerator<Uint8Array, void, void> {
+    const held: Held = { bytes: 0, isIn: false };
+    this.#held.set(request, held);
+    for await (const piece of pieces) {
+      held.bytes += piece.byteLength;
+      this.#bytes += piece.byteLength;
+      if (this.#bytes > this.#mostHeld) throw tooMuch();
+      yield piece;
+    }
+  }
+
+  /** Waits until what was counted may be worked on. @throws service_unavailable; the signal's reason */
+  async turn(request: ServerRequest): Promise<void> {
+    const held = this.#held.get(request);
+    if (held === undefined || held.bytes <= SMALL_BODY) return;
+    let stop = (): void => {};
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    try {
+      await new Promise<void>((resolve, reject) => {
+        timer = setTimeout(() => reject(tooMuch()), TURN_MS);
+        stop = onAbort(request.signal, () => reject(request.signal.reason));
+        held.enter = resolve;
+        this.#next();
+      });
+    } finally {
+      clearTimeout(timer);
+      stop();
+    }
+  }
+
+  /** The request was answered. Idempotent. */
+  done(request: ServerRequest): void {
+    const held = this.#held.get(request);
+    if (held === undefined) return;
+    this.#held.delete(request);
+    this.#bytes -= held.bytes;
+    if (held.isIn) this.#bytesIn -= held.bytes;
+    this.#next();
+  }
+
+  /** In their order: a large one must not wait for ever behind small ones. */
+  #next(): void {
+    for (const held of this.#held.values()) {
+      if (held.isIn || held.enter === undefined) continue;
+      if (this.#bytesIn + held.bytes > this.#most) return;
+      held.isIn = true;
+      this.#bytesIn += held.bytes;
+      held.enter();
+    }
+  }
+}
+
+const tooMuch = (): DatabaseError =>
+  failure(503, 'service_unavailable', 'Too many large requests at a time: try again later');

@@ -1,0 +1,118 @@
+/** Large requests that come together: few of them are worked on at a time, and there is an end to those that are held. */
+import type { Database } from '@settledb/core';
+import { describe, expect, it, vi } from 'vitest';
+import type { ServerRequest } from '../../packages/remote/src/server-request';
+import { BodyRoom } from '../../packages/remote/src/server-room';
+import { testServer } from './support';
+
+/** Bytes of the largest request: 2 MiB are worked on at a time, 8 MiB held. */
+const LARGEST = 1024 * 1024;
+
+function request(signal = new AbortController().signal): ServerRequest {
+  return { signal } as ServerRequest;
+}
+
+async function* pieces(bytes: number): AsyncGenerator<Uint8Array, void, void> {
+  for (let left = bytes; left > 0; left -= LARGEST / 4) yield new Uint8Array(Math.min(left, LARGEST / 4));
+}
+
+async function arrive(room: BodyRoom, of: ServerRequest, bytes: number): Promise<void> {
+  for await (const _ of room.counted(of, pieces(bytes)));
+}
+
+/** A room with requests of so many bytes in it, and in which of them were given their turn. */
+async function filled(...sizes: number[]) {
+  const room = new BodyRoom(LARGEST);
+  const all = sizes.map(() => request());
+  const began: number[] = [];
+  for (const [i, size] of sizes.entries()) {
+    await arrive(room, all[i]!, size);
+    void room.turn(all[i]!).then(() => began.push(i));
+  }
+  await Promise.resolve();
+  return { room, all, began, done: (i: number) => room.done(all[i]!) };
+}
+
+describe('large bodies', () => {
+  it('are worked on as far as there is room, in their order', async () => {
+    const { began, done } = await filled(LARGEST, LARGEST / 2, LARGEST, LARGEST / 2, LARGEST / 4);
+    await vi.waitFor(() => expect(began).toEqual([0, 1]));
+    done(1);
+    await vi.waitFor(() => expect(began).toEqual([0, 1, 2]));
+    done(0);
+    await vi.waitFor(() => expect(began).toEqual([0, 1, 2, 3, 4]));
+  });
+
+  it('do not keep small ones waiting', async () => {
+    const { room, began } = await filled(LARGEST, LARGEST, LARGEST, 1_000);
+    await vi.waitFor(() => expect(began).toEqual([0, 1, 3]));
+    await room.turn(request()); // of one whose body nobody counted
+  });
+
+  it('are refused while too many are held, those that arrive among them', async () => {
+    const { room, done } = await filled(...Array<number>(7).fill(LARGEST));
+    const [one, other] = [request(), request()];
+    await arrive(room, one, LARGEST);
+    await expect(arrive(room, other, LARGEST / 4)).rejects.toMatchObject({ status: 503 });
+    room.done(other);
+    done(0);
+    await arrive(room, request(), LARGEST);
+  });
+
+  it('that wait leave with their client, and are refused after a minute', async () => {
+    vi.useFakeTimers();
+    try {
+      const { room, done } = await filled(LARGEST, LARGEST);
+      const leaving = new AbortController();
+      const [one, other, last] = [request(leaving.signal), request(), request()];
+      for (const each of [one, other, last]) await arrive(room, each, LARGEST);
+      const gone = room.turn(one);
+      leaving.abort(new Error('left'));
+      await expect(gone).rejects.toThrow('left');
+      room.done(one);
+      const late = room.turn(other);
+      late.catch(() => {});
+      await vi.advanceTimersByTimeAsync(60_000);
+      await expect(late).rejects.toMatchObject({ status: 503, name: 'service_unavailable' });
+      room.done(other);
+      const next = room.turn(last);
+      done(1);
+      await next;
+      expect(vi.getTimerCount()).toBe(0);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+});
+
+describe('a server', () => {
+  it('works on two of the largest at a time, answers small ones beside them, and has room again', async () => {
+    const server = testServer({ limits: { request: 256 * 1024 } });
+    await server.ask('PUT', '/db');
+    const database = (await server.databases.open('db'))!;
+    const { bulkDocs } = database;
+    const waiting: (() => void)[] = [];
+    database.bulkDocs = async (...given: Parameters<Database['bulkDocs']>) => {
+      await new Promise<void>((resolve) => waiting.push(resolve));
+      return bulkDocs.apply(database, given);
+    };
+    const write = (i: number) => {
+      const docs = [{ _id: `d${i}`, text: 'x'.repeat(200 * 1024) }];
+      return server.ask('POST', '/db/_bulk_docs', { docs });
+    };
+    for (let turn = 0; turn < 2; turn++) {
+      const writes = Array.from({ length: 5 }, (_, i) => write(turn * 5 + i));
+      let answered = 0;
+      for (const each of writes) void each.then(() => answered++);
+      while (answered < 5) {
+        await vi.waitFor(() => expect(waiting.length).toBe(Math.min(2, 5 - answered)));
+        expect((await server.ask('PUT', `/db/small-${turn}-${answered}`, {})).status).toBe(201);
+        expect(waiting.length).toBeLessThanOrEqual(2);
+        const before = answered;
+        waiting.shift()!();
+        await vi.waitFor(() => expect(answered).toBe(before + 1));
+      }
+      expect((await Promise.all(writes)).map(({ status }) => status)).toEqual(Array(5).fill(201));
+    }
+  });
+});
