@@ -10,8 +10,13 @@ import { rejection } from './support';
 /** More than hosts that feeds may lose in a row. */
 const ATTEMPTS = 12;
 
-/** A worker whose script cannot be loaded. */
+/** Far below the seconds between two attempts. */
+const SOON_MS = 3_000;
+
+/** A worker whose script cannot be loaded, or throws. */
 class Missing extends EventTarget {
+  readonly terminate = vi.fn();
+
   postMessage(): void {
     queueMicrotask(() => this.dispatchEvent(new Event('error')));
   }
@@ -24,15 +29,19 @@ async function lost() {
   vi.stubGlobal('removeEventListener', realm.removeEventListener.bind(realm));
   onTestFinished(() => void vi.unstubAllGlobals());
   const hosts = new Hosts();
-  const state = { isMissing: false, attempts: 0 };
+  const state = { isMissing: false, attempts: 0, missing: [] as Missing[] };
   hosts.begin = async () => {
     if (state.isMissing) throw workerTerminated('gone');
   };
   const make = (worker: () => MessagePort) => () => {
     state.attempts++;
-    return state.isMissing ? (new Missing() as never) : worker();
+    if (!state.isMissing) return worker();
+    const missing = new Missing();
+    state.missing.push(missing);
+    return missing as never;
   };
-  const db = new (hosts.connect(make))<Doc>('notes');
+  const Databases = hosts.connect(make);
+  const db = new Databases<Doc>('notes');
   await db.get('first');
   const feeds = [
     db.changes({ live: true }),
@@ -43,18 +52,21 @@ async function lost() {
   await vi.waitFor(() => expect(hosts.feeds).toBe(5), PATIENCE);
   state.isMissing = true;
   hosts.now.leave();
-  return { hosts, state, db, feeds, oneShots, online: () => realm.dispatchEvent(new Event('online')) };
+  const online = (): void => void realm.dispatchEvent(new Event('online'));
+  /** By the clock it would take twice as long: each attempt waits longer than the one before, or until the page is online. */
+  const tried = (): Promise<void> =>
+    vi.waitFor(() => {
+      online();
+      expect(state.attempts).toBeGreaterThan(ATTEMPTS);
+    }, PATIENCE);
+  return { Databases, hosts, state, db, feeds, oneShots, online, tried };
 }
 
 it('feeds wait for a host as long as there is none, and say so; a call, and what has an end, is refused', async () => {
-  const { hosts, state, db, feeds, oneShots, online } = await lost();
+  const { hosts, state, db, feeds, oneShots, online, tried } = await lost();
   const paused: unknown[] = [];
   feeds[1].on('paused', (error: unknown) => paused.push(error));
-  // By the clock they would take twice as long: each waits longer than the one before, or until the page is online.
-  await vi.waitFor(() => {
-    online();
-    expect(state.attempts).toBeGreaterThan(ATTEMPTS);
-  }, PATIENCE);
+  await tried();
   for (const error of oneShots) expect(await error).toMatchObject({ name: 'worker_terminated' });
   expect(feeds[1].status()).toMatchObject({ phase: 'waiting', error: { name: 'worker_terminated' } });
   expect(paused).toMatchObject([{ name: 'worker_terminated' }]);
@@ -68,6 +80,22 @@ it('feeds wait for a host as long as there is none, and say so; a call, and what
     feed.cancel();
     await feed;
   }
+  // One whose script threw would live on, and each attempt would add one.
+  for (const { terminate } of state.missing) expect(terminate).toHaveBeenCalledOnce();
+});
+
+it('feeds that wait end soon when the page lets its worker go', async () => {
+  const { Databases, db, feeds, oneShots, online, tried } = await lost();
+  await Promise.all(oneShots);
+  await tried();
+  const refused = rejection(db.get('a'));
+  online();
+  await refused; // the next attempt is seconds away
+  await new Promise((resolve) => setTimeout(resolve));
+  const began = performance.now();
+  Databases.disconnect();
+  for (const feed of feeds) expect(await rejection(feed)).toMatchObject({ name: 'worker_terminated' });
+  expect(performance.now() - began).toBeLessThan(SOON_MS);
 });
 
 it('feeds end with the reason when the page gave its one worker, and that has ended', async () => {

@@ -214,6 +214,8 @@ export class Link {
     // Also the calls that this gave back.
     this.#failWaiting(error);
     this.#own.close();
+    // Feeds that wait for a host end with the attempt that is next.
+    this.#hurry();
   }
 
   #use(waiting: Waiting): void {

@@ -171,10 +171,7 @@ export class OwnWorker {
 
   /** The worker does not answer: the next call asks another one, if there can be one. */
   giveUp(): void {
-    const known = this.#known;
-    if (known === undefined) return;
-    this.#forget(known);
-    if (typeof this.#targets === 'function') terminate(known.target);
+    if (this.#known !== undefined) this.#drop(this.#known);
   }
 
   close(): void {
@@ -220,7 +217,7 @@ export class OwnWorker {
       isLost: false,
     };
     known.unwatch = onFailure(target, (reason) => {
-      this.#forget(known);
+      this.#drop(known); // one whose script threw would live on
       death.abort(workerTerminated(`The worker could not be started: ${reason}`));
     });
     known.unlisten = onEnded(target, (isLost) => {
@@ -241,6 +238,11 @@ export class OwnWorker {
   #ended(known: Acquaintance): void {
     this.#forget(known);
     known.death.abort(workerTerminated('The worker has ended'));
+  }
+
+  #drop(known: Acquaintance): void {
+    this.#forget(known);
+    if (typeof this.#targets === 'function') terminate(known.target);
   }
 
   #forget(known: Acquaintance): void {
