@@ -1,11 +1,12 @@
 /** The server on Node, over real sockets and files. */
+import dns from 'node:dns';
 import { mkdtemp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { file } from '@settledb/adapter-file';
 import { remote } from '@settledb/remote';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type NodeFiles as Files, nodeFiles } from '../../adapters/file/src/node-files';
 import { createServer, type RunningServer, type ServerOptions } from '../../packages/settledb/src/server';
 
@@ -217,7 +218,14 @@ describe('a server on files', () => {
   });
 
   it('answers only to its own name when it asks for no password (DNS rebinding)', async () => {
-    const { port } = await start({ dir: await folder(), host: 'LOCALHOST', hosts: ['demo.test'] });
+    // A name of this machine, as its hosts file may have it.
+    const lookup = vi
+      .spyOn(dns, 'lookup')
+      .mockImplementation(((_: string, answer: (...found: unknown[]) => void) =>
+        answer(null, '127.0.0.1', 4)) as never);
+    onTestFinished(() => lookup.mockRestore());
+    const { port } = await start({ dir: await folder(), host: 'My-Machine', hosts: ['demo.test'] });
+    expect(lookup.mock.calls.map(([name]) => name)).toEqual(['My-Machine']);
     const ask = (host: string) =>
       new Promise<string>((resolve, reject) => {
         const socket = connect(port, '127.0.0.1', () =>
@@ -230,8 +238,13 @@ describe('a server on files', () => {
           .on('error', reject);
       });
     expect(
-      await Promise.all(['localhost', `127.0.0.1:${port}`, 'demo.test', 'evil.example'].map(ask)),
-    ).toEqual(['200', '200', '200', '403']);
+      await Promise.all(
+        ['localhost', `127.0.0.1:${port}`, `my-machine:${port}`, 'demo.test', 'evil.example'].map(ask),
+      ),
+    ).toEqual(['200', '200', '200', '200', '403']);
+    lookup.mockRestore();
+    const { url } = await start({ dir: await folder(), host: '::ffff:127.0.0.1' });
+    expect((await fetch(url)).status).toBe(200);
   });
 
   it('serves pages from a hook, without a password', async () => {

@@ -93,12 +93,13 @@ export async function createServer(options: ServerOptions): Promise<RunningServe
   const server = makeServer(ask, hasHooks(options), { ...TIMEOUTS, ...timeouts });
   await listen(server, port, host);
   const address = server.address() as AddressInfo;
-  // By what the name `host` turned out to be: this machine has many.
+  const url = `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`;
+  // By what the name `host` turned out to be: this machine has many. Both are its own, whatever they are.
   if (options.anonymous === true && isLoopback(address.address))
-    check = hostCheck([...LOOPBACK_HOSTS, ...(hosts ?? [])]);
+    check = hostCheck([...LOOPBACK_HOSTS, host, new URL(url).hostname, ...(hosts ?? [])]);
   let closing: Promise<void> | undefined;
   return {
-    url: `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`,
+    url,
     port: address.port,
     close() {
       closing ??= closeAll(server, handler, databases);
