@@ -116,6 +116,7 @@ describe('an attachment that is longer than it is said to be', () => {
     const failure = await failureOf(replicate(source as never, target as never));
     expect(failure).toMatchObject({ name: 'content_md5_mismatch' });
     expect(last.sent.bytes).toBeLessThan(12 * MB);
+    expect(last.sent.isLeft).toBe(true);
     expect((await target.info()).doc_count).toBe(0);
   });
 });

@@ -153,7 +153,10 @@ function checked(
             hasher.update(value);
             size += value.length;
             // Not only at the end, which may never come.
-            if (encoding === undefined && size > (length ?? size)) throw mismatch(_id, name);
+            if (encoding === undefined && size > (length ?? size)) {
+              reader.cancel().catch(() => undefined);
+              throw mismatch(_id, name);
+            }
             return controller.enqueue(value);
           }
           const whole = encoding !== undefined || size === length;
