@@ -249,6 +249,8 @@ describe('the body of a request', () => {
       }),
     );
     expect([related.status, (await related.json()).error]).toEqual([413, 'too_large']);
+    for (const _attachments of ['x'.repeat(10_001), Array(10_001).fill(0)])
+      expect((await server.ask('PUT', '/db/none', { _attachments })).status).toBe(400);
   });
 
   it('must be UTF-8', async () => {

@@ -257,9 +257,9 @@ function checkCount(attachments: object): void {
 /** Checks attachments within JSON. @throws attachment_too_large, too_large */
 export function checkInline(doc: Doc, limit: number): void {
   const { _attachments: attachments } = doc;
-  if (!attachments) return;
+  // The database checks whether they are attachments at all; a list or a text would have millions of keys here.
+  if (!isObject(attachments)) return;
   checkCount(attachments);
-  // The database checks whether they are attachments at all.
   for (const [name, attachment] of Object.entries<unknown>(attachments)) {
     const data = isObject(attachment) ? attachment.data : undefined;
     if (typeof data === 'string' && data.length * 0.75 - 2 > limit)
