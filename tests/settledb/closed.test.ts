@@ -115,6 +115,38 @@ it.each([
 });
 
 it.each([
+  'that nobody listens to',
+  'that somebody listens to only now',
+])('nor does a live result %s as the database is destroyed', async (which) => {
+  const folder = mkdtempSync(join(tmpdir(), 'settledb-closed-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const path = join(folder, 'db');
+  const db = new SettleDB(path);
+  const live = db.live.find({ selector: { n: 1 }, fields: ['n'] });
+  const results = live[Symbol.asyncIterator]();
+  if (which === 'that nobody listens to') {
+    await results.next();
+    await results.return!();
+  }
+  const before = heapUsed();
+  for (let i = 0; i < 20; i++)
+    await db.bulkDocs(Array.from({ length: 200 }, (_, n) => ({ n: -n, text: `${i} ${n} `.repeat(1_000) })));
+  await db.allDocs({ include_docs: true });
+  expect(heapUsed() - before).toBeGreaterThan(16 * MB);
+  const other = new SettleDB(path);
+  const ended = new Promise<void>((resolve) => {
+    if (which === 'that somebody listens to only now') live.subscribe({ complete: resolve });
+    else resolve();
+  });
+  await other.destroy();
+  await ended;
+  await releases(before, 4 * MB);
+  // It was of that database.
+  await new Promise<void>((complete) => live.subscribe({ complete }));
+  await Promise.all([db.close(), other.close()]);
+});
+
+it.each([
   'opens',
   'is open',
 ])('nor does a feed that ended, and that began while its database %s', async (when) => {

@@ -57,15 +57,22 @@ export class HandleQueries {
   }
 
   /** Live results on a database, for the handle `host`: they share its changes feed. */
-  async liveOf(database: Database, host: LiveHost): Promise<LiveQueries> {
-    const [{ LiveQueries }, queries] = await Promise.all([queryCode.load(), this.of(database)]);
-    if (this.#live?.database !== database) {
-      const live = 'live' in queries ? (queries as unknown as WithLive).live(host) : new LiveQueries(host);
-      this.#live = { database, live };
-    }
-    return this.#live.live;
+  liveOf(database: Database, host: LiveHost): Promise<LiveQueries> {
+    if (this.#live?.database === database) return this.#live.live;
+    const made = { database, live: this.#makeLive(database, host) };
+    this.#live = made;
+    made.live.catch(() => {
+      // This caller gets the error, and the next one tries again.
+      if (this.#live === made) this.#live = undefined;
+    });
+    return made.live;
   }
-  #live: { readonly database: Database; readonly live: LiveQueries } | undefined;
+  #live: { readonly database: Database; readonly live: Promise<LiveQueries> } | undefined;
+
+  async #makeLive(database: Database, host: LiveHost): Promise<LiveQueries> {
+    const [{ LiveQueries }, queries] = await Promise.all([queryCode.load(), this.of(database)]);
+    return 'live' in queries ? (queries as unknown as WithLive).live(host) : new LiveQueries(host);
+  }
 
   /** Loads the code for indexes that follow writes without a query. */
   begin(database: Database | undefined): void {
@@ -76,10 +83,12 @@ export class HandleQueries {
   leave(): void {
     const { indexing, error } = this.#events;
     this.#opened?.indexes?.off('indexing', indexing).off('error', error);
-    this.#opened?.queries.then(
-      (left) => left.leave(),
-      () => {}, // Their code could not be loaded: nothing was defined, and the caller has the error.
-    );
+    // If their code could not be loaded, nothing was defined, and the caller has the error.
+    for (const left of [this.#opened?.queries, this.#live?.live])
+      left?.then(
+        (each) => each.leave(),
+        () => {},
+      );
     this.#opened = undefined;
     this.#live = undefined;
   }

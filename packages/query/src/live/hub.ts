@@ -52,7 +52,7 @@ export class ChangeHub {
   #feed: ChangesFeed | undefined;
   #opening: object | undefined;
   /** A purge leaves no change, only a higher number. */
-  readonly #watch: WatchCommits | undefined;
+  #watch: WatchCommits | undefined;
   #unwatch: (() => void) | undefined;
   #looking = false;
   #purges: number | undefined;
@@ -70,6 +70,11 @@ export class ChangeHub {
     this.#source = source;
     this.#watch = watch;
     this.isPassing = isPassing;
+  }
+
+  /** The database whose commits it hears is no more. */
+  leave(): void {
+    this.#watch = undefined;
   }
 
   /** @returns a function to leave */

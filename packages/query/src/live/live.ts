@@ -2,6 +2,7 @@
 import {
   type AllDocsOptions,
   type AllDocsResult,
+  closed,
   type Database,
   type FeedController,
   type FindRequest,
@@ -26,6 +27,10 @@ import { sameResult } from './same';
  */
 export const LIVE_LIMIT = 10_000;
 
+const LEFT = 'left';
+/** Of a database that is no more. */
+const ENDED: Evaluator<never> = { evaluate: () => Promise.reject(closed()) };
+
 export type LiveHost = Pick<Database, 'info' | 'changes' | 'allDocs'> & Pick<Queries, 'query' | 'find'>;
 
 /** Results that stay current, each as long as somebody subscribes to it. */
@@ -43,7 +48,7 @@ export interface Live<Content extends object = object> {
 export class LiveQueries<Content extends object = object> implements Live<Content> {
   readonly #host: LiveHost;
   /** Live finds use this; absent if finds are answered elsewhere, as for a remote database. */
-  readonly #mango: Mango | undefined;
+  #mango: Mango | typeof LEFT | undefined;
   readonly #hub: ChangeHub;
 
   /** @param isPassing whether a failure will pass: the last results then stay, and queries are repeated. Default: none does */
@@ -61,12 +66,15 @@ export class LiveQueries<Content extends object = object> implements Live<Conten
   find(request: FindRequest): LiveQuery<FindResult<Content>> {
     const { signal, execution_stats: _, ...rest } = request ?? {};
     const asked: FindRequest = { limit: LIVE_LIMIT, ...(rest as FindRequest) };
-    const mango = this.#mango;
     const again = this.#again(async () => {
       const { bookmark: _, ...result } = await this.#host.find(asked);
       return result;
     }, sameFind);
-    const make = mango === undefined ? again : () => new LiveFind(mango.source, mango.catalog, asked);
+    const make = (): Evaluator<FindResult> => {
+      const mango = this.#mango;
+      if (mango === undefined) return again();
+      return mango === LEFT ? ENDED : new LiveFind(mango.source, mango.catalog, asked);
+    };
     return this.#run(make, signal) as LiveQuery<FindResult<Content>>;
   }
 
@@ -84,6 +92,12 @@ export class LiveQueries<Content extends object = object> implements Live<Conten
       this.#again(() => this.#host.allDocs(rest), sameAllDocs),
       signal,
     ) as LiveQuery<AllDocsResult<Content>>;
+  }
+
+  /** The database is no more: results that nobody listens to now, and that are kept, must not keep it. */
+  leave(): void {
+    if (this.#mango !== undefined) this.#mango = LEFT;
+    this.#hub.leave();
   }
 
   /** Pushes at first and whenever everything is to be queried anew, until cancelled: for listeners that do not hear of purges. */
