@@ -69,10 +69,14 @@ const contenders: Record<string, () => Promise<SuiteContender>> = {
   },
 };
 
+/** Of all rounds: it keeps a database open between them (`stays.ts`). */
+let made: Promise<SuiteContender> | undefined;
+
 async function run({ contender, name, setting }: ApartRound): Promise<ApartAnswer> {
   const figures: [string, number][] = [];
   const record = (label: string, value: number): void => void figures.push([label, value]);
-  const { round } = await contenders[contender]!();
+  made ??= contenders[contender]!();
+  const { round } = await made;
   const docs = contender.startsWith('inserts') ? [] : makeDocs(setting.documents, Math.random);
   await round(stopwatch(name, record), { ...setting, docs, record });
   return { figures };
