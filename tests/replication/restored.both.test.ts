@@ -33,6 +33,21 @@ describe('a source made anew in the same place', () => {
     expect(await replicate(at(again, '2'), b, mode)).toMatchObject({ docs_written: 0 });
   });
 
+  it('is the same where the server says its time in ms, and said it in seconds with decimals before', async () => {
+    const [a, b] = await openTwo();
+    await fill(a, 5);
+    const begins: unknown[] = [];
+    const changes = (options: { since?: unknown }) => {
+      begins.push(options.since);
+      return a.changes(options as never);
+    };
+    for (const created of ['1795204497.123', '1795204497123', '1795204497123'])
+      await replicate(at(a, created, { changes }), b, { checkpoint: 'target' });
+    const end = (await a.info()).update_seq;
+    expect(begins.filter((since) => since === 0)).toHaveLength(1);
+    expect(begins.at(-1)).toBe(end);
+  });
+
   it.each(modes)('while a replication is live is carried over whole: %o', async (mode) => {
     const [a, b] = await openTwo();
     await fill(a, 5);

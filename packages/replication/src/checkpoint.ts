@@ -279,7 +279,8 @@ export class Checkpoints {
   /** The position that one side remembers. Only the marks can tell whether the other database was replaced. */
   #alone(checkpoint: Checkpoint | undefined): Seq {
     const { instances = '' } = checkpoint ?? {};
-    return isSeq(checkpoint?.last_seq) && instances === this.#init.instances ? checkpoint.last_seq : START;
+    const isSame = digitsOf(instances) === digitsOf(this.#init.instances);
+    return isSeq(checkpoint?.last_seq) && isSame ? checkpoint.last_seq : START;
   }
 
   /** Nothing is written down from now on, because what lies before the first change seen was not replicated. */
@@ -342,6 +343,9 @@ export class Checkpoints {
     this.#writtenAt = Date.now();
   }
 }
+
+/** Earlier builds of our server say seconds with three decimals, later ones ms: those are the same digits. */
+const digitsOf = (instances: string): string => instances.replaceAll('.', '');
 
 /** Whether beginning at `since` leaves no gap after `agreed`. */
 export const covers = (agreed: Seq, since: Seq): boolean =>
