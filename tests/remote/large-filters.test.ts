@@ -67,8 +67,7 @@ describe('more ids than a feed that waits may have', () => {
     cleanUp.push(() => target.close());
     const live = target.replicate.from(`${server.url}/db`, { live: true, doc_ids: IDS });
     cleanUp.push(() => live.cancel());
-    const arrived = (id: string) =>
-      expect.poll(() => target.get(id).catch(() => undefined), { timeout: 10_000 });
+    const arrived = (id: string) => expect.poll(() => target.get(id).catch(() => undefined));
     await arrived('here').toBeDefined();
     await db.put({ _id: 'other' });
     await db.put({ _id: 'later' });
