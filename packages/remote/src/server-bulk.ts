@@ -21,7 +21,7 @@ import { isTexts, toWireError } from './wire';
 
 /** Documents of `_bulk_docs` written in one commit: more than replicators send. Others wait for as many, 0.2 to 0.4 s. */
 const WRITTEN_AT_ONCE = 10_000;
-/** Documents of one `_bulk_docs`. Without content, `request` would admit ten times as many, whose rows take a GB. */
+/** Documents of one `_bulk_docs`. Without content, a body may have twice as many (server-json.ts). */
 const MAX_DOCS = 1_000_000;
 
 /** Documents of `_revs_diff` looked up at a time, in some ms: more than replicators ask about. */
