@@ -48,6 +48,21 @@ describe('settings of databases', () => {
     expect(databases.looks).toBe(full + 1);
   });
 
+  it('leave nothing of databases that were deleted', async () => {
+    const databases = new MemoryDatabases();
+    const settings = new Settings(databases);
+    for (const name of ['a', 'b', 'a']) {
+      await settings.change(name, () => ({ revs_limit: 7 }));
+      await settings.change(name, () => ({ revs_limit: 8 }));
+      await settings.forget(name);
+      expect(await settings.of(name)).toEqual({});
+      await settings.forget(name);
+    }
+    const kept = (await databases.open(SETTINGS_DATABASE))!;
+    expect(await kept.info()).toMatchObject({ doc_count: 0, doc_del_count: 0 });
+    expect(await kept.changes()).toMatchObject({ results: [] });
+  });
+
   it('that are read while they are changed are not taken for those of before', async () => {
     const databases = new Watched();
     await new Settings(databases).change('db', () => ({ revs_limit: 1 }));

@@ -84,7 +84,11 @@ export class Settings {
   /** Called before the database is destroyed: another one of the same name begins with the defaults. */
   async forget(name: string): Promise<void> {
     await this.#inTurn(async () => {
-      if ((await this.#read(`db:${name}`)) !== undefined) await this.#write(`db:${name}`, { _deleted: true });
+      const id = `db:${name}`;
+      const before = await this.#read(id);
+      // Not deleted: a tombstone for each name that ever was would stay for good.
+      if (before !== undefined)
+        await withDatabase(this.#databases, SETTINGS_DATABASE, (settings) => settings.purge(id, before._rev));
       this.#known.delete(name);
     });
   }
