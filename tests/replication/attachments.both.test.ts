@@ -331,6 +331,7 @@ describe('an attachment that is not what it is said to be', () => {
     'truncated',
     'substituted',
     'of another digest',
+    'of another encoding',
   ])('is refused when it is streamed: %s', async (how) => {
     const data = bytes(2_000_000);
     await put(a, 'bad', { f: data });
@@ -339,9 +340,16 @@ describe('an attachment that is not what it is said to be', () => {
       openAttachment: async (...args: Parameters<Db['openAttachment']>) => {
         const opened = await a.openAttachment(...args);
         await opened.stream.cancel();
-        const other = how === 'truncated' ? data.slice(0, -1) : bytes(data.length, 5);
-        const stream = new Blob([other as Uint8Array<ArrayBuffer>]).stream();
-        return { ...opened, stream, ...(how === 'of another digest' ? { digest: 'md5-other' } : {}) };
+        const given: Record<string, object> = {
+          'of another digest': { digest: 'md5-other' },
+          'of another encoding': { encoding: 'gzip' },
+        };
+        const others: Record<string, Uint8Array> = {
+          truncated: data.slice(0, -1),
+          substituted: bytes(data.length, 5),
+        };
+        const stream = new Blob([(others[how] ?? data) as Uint8Array<ArrayBuffer>]).stream();
+        return { ...opened, stream, ...given[how] };
       },
     });
     const error = await replicate(source, b).then(
