@@ -87,7 +87,7 @@ describe('large bodies', () => {
 
 describe('a server', () => {
   it('works on two of the largest at a time, answers small ones beside them, and has room again', async () => {
-    const server = testServer({ limits: { request: 256 * 1024 } });
+    const server = testServer({ limits: { request: 256 * 1024, document: 256 * 1024 } });
     await server.ask('PUT', '/db');
     const database = (await server.databases.open('db'))!;
     const { bulkDocs } = database;
@@ -114,5 +114,11 @@ describe('a server', () => {
       }
       expect((await Promise.all(writes)).map(({ status }) => status)).toEqual(Array(5).fill(201));
     }
+  });
+
+  it('has room for the largest of every kind', async () => {
+    const server = testServer({ limits: { request: 64 * 1024 } });
+    const keys = ['x'.repeat(1024 * 1024)];
+    expect((await server.ask('POST', '/_dbs_info', { keys })).status).toBe(200);
   });
 });

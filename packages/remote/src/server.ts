@@ -138,7 +138,7 @@ function makeState(options: HandlerOptions): ServerState {
     path: withoutSlash(options.path ?? ''),
     version: options.version ?? '0.1.0',
     limits,
-    room: new BodyRoom(limits.request),
+    room: new BodyRoom(Math.max(limits.request, limits.document)),
     regex: options.regex ?? 'safe',
     queries: options.queries,
     auth: new Authenticator(options, databases, cookies),
