@@ -1,6 +1,7 @@
 /** The body of a request: bounded while it arrives, decompressed, as text or JSON. */
 import { badRequest, type DatabaseError, isDatabaseError } from '@settledb/core';
 import { failure } from './server-answer';
+import type { ServerState } from './server-context';
 import { decodeUtf8, parseJson } from './server-json';
 import { type ServerRequest, SMALL_BODY } from './server-request';
 import type { BodyRoom } from './server-room';
@@ -37,6 +38,12 @@ export interface BodyOptions {
   /** As {@link checkJsonType}. Default true. */
   readonly mustBeJson?: boolean;
 }
+
+/** A body of at most what the server takes of its kind. Not for what is under way for long: it would keep its turn. */
+export const upTo = (
+  { limits, room }: Pick<ServerState, 'limits' | 'room'>,
+  kind: 'request' | 'document' = 'request',
+): BodyOptions => ({ limit: limits[kind], room });
 
 /** A request's body as text, for {@link parseJson}. @throws bad_content_type, too_large, bad_request */
 export function readJsonText(

@@ -16,7 +16,7 @@ import {
 } from '@settledb/core';
 import { type OutgoingPart, writeMultipart } from './multipart';
 import type { Answer } from './server-answer';
-import { readObject } from './server-body';
+import { readObject, upTo } from './server-body';
 import type { DatabaseContext } from './server-context';
 import { rowsOf } from './server-docs';
 import { docPart, rowJson, wantsMultipart } from './server-multipart';
@@ -37,7 +37,7 @@ const MULTIPART = ['mixed', 'related'] as const;
 
 export async function bulkGet(context: DatabaseContext): Promise<Answer> {
   const { database, query, request, server } = context;
-  const { docs } = await readObject(request, { limit: server.limits.request, room: server.room });
+  const { docs } = await readObject(request, upTo(server));
   if (!Array.isArray(docs)) throw badRequest("Missing JSON list of 'docs'.");
   const entries: readonly unknown[] = docs;
   const accepted = request.headers.get('accept') ?? '';

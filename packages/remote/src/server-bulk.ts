@@ -10,7 +10,7 @@ import {
   uuid,
 } from '@settledb/core';
 import { type Answer, failure, jsonTextResponse } from './server-answer';
-import { checkObject, readJsonText, readObject } from './server-body';
+import { checkObject, readJsonText, readObject, upTo } from './server-body';
 import type { DatabaseContext } from './server-context';
 import { checkDoc, checkRev } from './server-docs';
 import { parseJson } from './server-json';
@@ -29,7 +29,7 @@ const DIFFED_AT_ONCE = 1_000;
 
 export async function bulkDocs(context: DatabaseContext): Promise<Answer> {
   const { request, server } = context;
-  const text = await readJsonText(request, { limit: server.limits.request, room: server.room });
+  const text = await readJsonText(request, upTo(server));
   const { docs, new_edits } = checkObject(parseJson(text));
   if (docs === undefined) throw badRequest('POST body must include `docs` parameter.');
   if (!Array.isArray(docs)) throw badRequest('`docs` parameter must be an array.');
@@ -98,7 +98,7 @@ async function missingText(
   { database, request, server }: DatabaseContext,
   shown: (lacks: RevsDiffResult[string]) => unknown,
 ): Promise<string> {
-  const body = await readObject(request, { limit: server.limits.request, room: server.room });
+  const body = await readObject(request, upTo(server));
   const fields: string[] = [];
   for await (const some of portionsOf(Object.entries(body), DIFFED_AT_ONCE)) {
     const revs = checkRevLists(Object.fromEntries(some));

@@ -3,7 +3,7 @@ import { badRequest, type Database, forbidden, notFound, notImplemented } from '
 import { checkSecurity, requireAdmin, requireServerAdmin } from './server-access';
 import { type Answer, failure, jsonResponse } from './server-answer';
 import { USERS_DATABASE } from './server-auth';
-import { checkJsonType, readJson } from './server-body';
+import { checkJsonType, readJson, upTo } from './server-body';
 import type { Context, DatabaseContext, ServerState } from './server-context';
 import type { Task } from './server-replicate';
 import { seqText } from './server-seq';
@@ -164,7 +164,7 @@ export async function configure({ server }: Context, name: string, database: Dat
 }
 
 async function readLimit({ request, server }: DatabaseContext, reason: string): Promise<number> {
-  const limit = await readJson(request, { limit: server.limits.document, mustBeJson: false });
+  const limit = await readJson(request, { ...upTo(server, 'document'), mustBeJson: false });
   if (typeof limit !== 'number' || !Number.isSafeInteger(limit) || limit < 1) throw badRequest(reason);
   return limit;
 }
@@ -178,7 +178,7 @@ export async function putSecurity(context: DatabaseContext): Promise<Answer> {
   requireAdmin(context);
   const { server, name, request } = context;
   if (name === USERS_DATABASE) throw forbidden("You can't edit the security object of the user database.");
-  const value = checkSecurity(await readJson(request, { limit: server.limits.document, mustBeJson: false }));
+  const value = checkSecurity(await readJson(request, { ...upTo(server, 'document'), mustBeJson: false }));
   await server.settings.change(name, (before) => ({ ...before, security: value }));
   return jsonResponse(200, { ok: true });
 }

@@ -21,7 +21,7 @@ import {
 } from '@settledb/core';
 import { type OutgoingPart, writeMultipart } from './multipart';
 import { type Answer, failure, jsonResponse, NOT_MODIFIED, TextAnswer } from './server-answer';
-import { mediaType, readJsonText } from './server-body';
+import { mediaType, readJsonText, upTo } from './server-body';
 import type { DatabaseContext } from './server-context';
 import { parseJson } from './server-json';
 import { docJson, docPart, readMultipartDoc, relatedText, rowJson, wantsMultipart } from './server-multipart';
@@ -213,11 +213,7 @@ export async function putDoc(context: DatabaseContext, id: string): Promise<Answ
     }
   }
   // Also without a content type, as in CouchDB: browsers send a preflight before any PUT to another origin.
-  const text = await readJsonText(request, {
-    limit: server.limits.request,
-    room: server.room,
-    mustBeJson: false,
-  });
+  const text = await readJsonText(request, { ...upTo(server), mustBeJson: false });
   const doc = namedDoc(context, id, checkDoc(parseJson(text)));
   return writeDoc(context, doc, { newEdits, sent: text.length });
 }
@@ -247,7 +243,7 @@ async function writeDoc(
 
 export async function postDoc(context: DatabaseContext): Promise<Answer> {
   const { request, server } = context;
-  const text = await readJsonText(request, { limit: server.limits.request, room: server.room });
+  const text = await readJsonText(request, upTo(server));
   const body = checkDoc(parseJson(text));
   body._id ??= uuid();
   return writeDoc(context, body as Doc, { sent: text.length });

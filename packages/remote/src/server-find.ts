@@ -4,7 +4,7 @@
  */
 import { type FindRequest, isDatabaseError } from '@settledb/core';
 import { failure, jsonResponse } from './server-answer';
-import { readObject } from './server-body';
+import { readObject, upTo } from './server-body';
 import type { DatabaseContext, DatabaseRoute } from './server-context';
 import { queriesOf } from './server-queries';
 import { checkSelectors } from './server-selector';
@@ -55,7 +55,7 @@ interface Asked extends FindRequest {
 /** Checks the form; the database checks what the selector means. @throws bad_request, missing_required_key, invalid_key */
 async function readFind(context: DatabaseContext): Promise<Asked> {
   const { request, server } = context;
-  const body = await readObject(request, { limit: server.limits.request, room: server.room });
+  const body = await readObject(request, upTo(server));
   if (body.selector === undefined)
     throw failure(400, 'missing_required_key', 'Missing required key: selector');
   const unknown = Object.keys(body).find((name) => !MEMBERS.has(name));

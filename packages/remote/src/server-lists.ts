@@ -8,7 +8,7 @@ import {
   queryParseError,
   unlessMissing,
 } from '@settledb/core';
-import { readObject } from './server-body';
+import { readObject, upTo } from './server-body';
 import type { DatabaseContext, DatabaseRoute } from './server-context';
 import { Options } from './server-options';
 import type { Query } from './server-query';
@@ -24,10 +24,7 @@ const route =
   (list: Lister): DatabaseRoute =>
   async (context) => {
     const { request, query, server } = context;
-    const body =
-      request.method === 'POST'
-        ? await readObject(request, { limit: server.limits.request, room: server.room })
-        : {};
+    const body = request.method === 'POST' ? await readObject(request, upTo(server)) : {};
     return gatheredResponse(lineOf(list(context, allDocsOptions(query, body))));
   };
 
@@ -36,7 +33,7 @@ const queriesRoute =
   (list: Lister): DatabaseRoute =>
   async (context) => {
     const { request, query, server } = context;
-    const { queries } = await readObject(request, { limit: server.limits.request, room: server.room });
+    const { queries } = await readObject(request, upTo(server));
     if (queries === undefined) throw badRequest('POST body must include `queries` parameter.');
     return severalResponse(queries, (each) => list(context, allDocsOptions(query, each)));
   };

@@ -2,7 +2,7 @@
 import { badRequest, type Database, isDatabaseError, type Rev } from '@settledb/core';
 import { requireAdmin } from './server-access';
 import { type Answer, jsonResponse } from './server-answer';
-import { readJson, readObject } from './server-body';
+import { readJson, readObject, upTo } from './server-body';
 import { checkRevLists } from './server-bulk';
 import type { DatabaseContext } from './server-context';
 import type { DatabaseSettings } from './server-settings';
@@ -17,7 +17,7 @@ const MAX_LENGTH = 256 * 1024;
 export async function purge(context: DatabaseContext): Promise<Answer> {
   requireAdmin(context);
   const { database, request, server, name } = context;
-  const body = checkRevLists(await readObject(request, { limit: server.limits.request, room: server.room }));
+  const body = checkRevLists(await readObject(request, upTo(server)));
   // The list has what was asked for, like CouchDB's, whether or not it was there. So it can be written first: an answer that says what was
   // purged cannot fail any more.
   const infos = Object.entries(body).map(([id, revs]) => ({ id, revs: [...revs].sort() }));
@@ -76,11 +76,7 @@ export async function purgedInfosLimit({ server, name }: DatabaseContext): Promi
 export async function putPurgedInfosLimit(context: DatabaseContext): Promise<Answer> {
   requireAdmin(context);
   const { server, name, request } = context;
-  const limit = await readJson(request, {
-    limit: server.limits.document,
-    room: server.room,
-    mustBeJson: false,
-  });
+  const limit = await readJson(request, { ...upTo(server, 'document'), mustBeJson: false });
   if (!Number.isSafeInteger(limit) || (limit as number) < 1 || (limit as number) > MAX_LIMIT)
     throw badRequest('`purged_infos_limit` must be positive integer');
   await server.settings.change(name, (before) => ({

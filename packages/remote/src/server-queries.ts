@@ -12,7 +12,7 @@ import {
 } from '@settledb/core';
 import { requireAdmin } from './server-access';
 import { type Answer, failure, jsonResponse, methodNotAllowed } from './server-answer';
-import { readObject } from './server-body';
+import { readObject, upTo } from './server-body';
 import type { DatabaseContext, DatabaseRoute } from './server-context';
 import { checkSelectors } from './server-selector';
 import { view } from './server-views';
@@ -85,7 +85,7 @@ export const listIndexes: DatabaseRoute = async (context) => {
 export const createIndex: DatabaseRoute = async (context) => {
   requireAdmin(context);
   const { request, server } = context;
-  const body = await readObject(request, { limit: server.limits.document, room: server.room });
+  const body = await readObject(request, upTo(server, 'document'));
   if (body.index === undefined) throw failure(400, 'missing_required_key', 'Missing required key: index');
   // Filters of partial indexes.
   checkSelectors(context, body);
@@ -96,7 +96,7 @@ export const createIndex: DatabaseRoute = async (context) => {
 export const deleteIndexes: DatabaseRoute = async (context) => {
   requireAdmin(context);
   const { request, server } = context;
-  const { docids } = await readObject(request, { limit: server.limits.document, room: server.room });
+  const { docids } = await readObject(request, upTo(server, 'document'));
   if (!isTexts(docids) || docids.length > MAX_DELETED) throw badRequest('`docids` must be a list of ids');
   const queries = await queriesOf(context);
   const { indexes } = await queries.getIndexes({ signal: request.signal });

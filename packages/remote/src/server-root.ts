@@ -3,7 +3,7 @@ import { badRequest, uuid } from '@settledb/core';
 import { isDatabaseName } from './names';
 import { requireServerAdmin } from './server-access';
 import { type Answer, jsonResponse } from './server-answer';
-import { readObject } from './server-body';
+import { readObject, upTo } from './server-body';
 import type { Context } from './server-context';
 import { describe } from './server-databases';
 import { SETTINGS_DATABASE } from './server-settings';
@@ -65,10 +65,7 @@ export async function databasesInfo(context: Context): Promise<Answer> {
 
 export async function postDatabasesInfo(context: Context): Promise<Answer> {
   requireServerAdmin(context);
-  const { keys } = await readObject(context.request, {
-    limit: context.server.limits.document,
-    room: context.server.room,
-  });
+  const { keys } = await readObject(context.request, upTo(context.server, 'document'));
   if (keys === undefined) throw badRequest('`keys` member must exist.');
   if (!Array.isArray(keys)) throw badRequest('`keys` member must be an array.');
   if (keys.length > MAX_INFOS) throw badRequest('too_many_keys');

@@ -12,7 +12,7 @@ import {
   withDocs,
 } from '@settledb/core';
 import type { Answer } from './server-answer';
-import { readObject } from './server-body';
+import { readObject, upTo } from './server-body';
 import type { DatabaseContext } from './server-context';
 import { Options } from './server-options';
 import { portionsOf } from './server-portions';
@@ -32,10 +32,7 @@ export async function view(
   several: boolean,
 ): Promise<Answer> {
   const { query, request, server } = context;
-  const body =
-    request.method === 'POST'
-      ? await readObject(request, { limit: server.limits.request, room: server.room })
-      : {};
+  const body = request.method === 'POST' ? await readObject(request, upTo(server)) : {};
   const list = (options: Asked): Text => viewText(context, queries, name, options);
   if (several || body.queries !== undefined) {
     // What is wrong with the view is said also where nothing is asked of it.
