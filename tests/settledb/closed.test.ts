@@ -1,13 +1,17 @@
 /** A closed handle keeps nothing of its database in memory, however long a program keeps the handle. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { file } from '@settledb/adapter-file';
 import type { OpenOptions } from '@settledb/engine';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { SettleDB } from '../../packages/settledb/src/entry.node';
+import { home } from '../file/support';
+
+const folder = home();
+let count = 0;
+/** A path that nothing has used. */
+const fresh = (): string => join(folder, `db ${++count}`);
 
 const later = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 const MB = 1024 * 1024;
@@ -24,22 +28,20 @@ const releases = (before: number, bound: number): Promise<void> =>
   vi.waitFor(() => expect(heapUsed() - before).toBeLessThan(bound));
 
 it('an index that was asked for before is made, and answered', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'settledb-closed-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const db = new SettleDB(join(folder, 'db'));
+  const path = fresh();
+  const db = new SettleDB(path);
   await db.bulkDocs(Array.from({ length: 5_000 }, (_, n) => ({ _id: `d${n}`, n })));
   await db.getIndexes(); // The code for it is there.
   const made = db.createIndex({ fields: ['n'], name: 'n' });
   await db.close();
   expect(await made).toMatchObject({ name: 'n', result: 'created' });
-  const again = new SettleDB(join(folder, 'db'));
+  const again = new SettleDB(path);
   expect((await again.getIndexes()).indexes.map(({ name }) => name)).toEqual(['_all_docs', 'n']);
   await again.close();
 });
 
 it('an index that was asked for before is made, however long its design document is looked for', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'settledb-closed-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const path = fresh();
   const slow = file();
   const adapter = {
     ...slow,
@@ -52,7 +54,6 @@ it('an index that was asked for before is made, however long its design document
       });
     },
   };
-  const path = join(folder, 'db');
   const first = new SettleDB(path);
   await first.bulkDocs(Array.from({ length: 600 }, (_, n) => ({ _id: `_design/${n}`, n })));
   await first.close();
@@ -66,9 +67,8 @@ it('an index that was asked for before is made, however long its design document
 });
 
 it('a closed handle holds none of what was in memory', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'settledb-closed-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const db = new SettleDB(join(folder, 'db'));
+  const path = fresh();
+  const db = new SettleDB(path);
   await db.createIndex({ fields: ['n'] });
   const before = heapUsed();
   for (let i = 0; i < 20; i++) {
@@ -92,9 +92,7 @@ it.each([
   'by itself',
   'by another one',
 ])('nor does a handle whose database was destroyed %s, and its live results', async (by) => {
-  const folder = mkdtempSync(join(tmpdir(), 'settledb-closed-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const path = join(folder, 'db');
+  const path = fresh();
   const db = new SettleDB(path);
   await db.createIndex({ fields: ['n'] });
   const live = db.live.find({ selector: { n: 1 }, fields: ['n'] });
@@ -118,9 +116,7 @@ it.each([
   'that nobody listens to',
   'that somebody listens to only now',
 ])('nor does a live result %s as the database is destroyed', async (which) => {
-  const folder = mkdtempSync(join(tmpdir(), 'settledb-closed-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const path = join(folder, 'db');
+  const path = fresh();
   const db = new SettleDB(path);
   const live = db.live.find({ selector: { n: 1 }, fields: ['n'] });
   const results = live[Symbol.asyncIterator]();
@@ -150,9 +146,7 @@ it.each([
   'opens',
   'is open',
 ])('nor does a feed that ended, and that began while its database %s', async (when) => {
-  const folder = mkdtempSync(join(tmpdir(), 'settledb-closed-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const path = join(folder, 'db');
+  const path = fresh();
   const first = new SettleDB(path);
   await first.put({ _id: 'a' });
   await first.changes(); // The code for it is there.
