@@ -45,6 +45,13 @@ export interface SuiteContender {
   end?(): Promise<void>;
 }
 
+/** For contenders of whatever suite: the one of this name takes part only where `probe` does not fail, which says why. */
+export function whereItRuns(name: string, probe: () => Promise<unknown>) {
+  const missing = (): Promise<string | undefined> => probe().then(() => undefined, String);
+  return <T extends { readonly name: string }>(contender: T): T =>
+    contender.name === name ? { ...contender, missing } : contender;
+}
+
 export interface Suite {
   readonly title: string;
   /** Where not told otherwise by `--docs`. */

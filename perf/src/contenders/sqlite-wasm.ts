@@ -2,6 +2,7 @@
 import type { PerfDoc } from '../docs';
 import type { Contender } from '../document-cases';
 import type { FindContender, Question } from '../find-cases';
+import { whereItRuns } from '../suite';
 import type { ViewContender } from '../view-cases';
 import type { SqliteAnswer, SqliteRequest } from '../workers/sqlite-wasm';
 import { peopleSqlite, type Sqlite } from './people-sqlite';
@@ -75,20 +76,7 @@ class Database {
   }
 }
 
-/** Why it cannot keep a file here, if it cannot. */
-async function missing(): Promise<string | undefined> {
-  try {
-    const db = await Database.open('probe');
-    await db.remove();
-    return undefined;
-  } catch (error) {
-    return String(error);
-  }
-}
-
-/** Puts the reason why it is missing on a contender of whatever suite. */
-export const ifThere = <T extends { readonly name: string }>(contender: T): T =>
-  contender.name === NAME ? { ...contender, missing } : contender;
+export const ifThere = whereItRuns(NAME, async () => (await Database.open('probe')).remove());
 
 const bodies = (rows: readonly Row[]): PerfDoc[] => rows.map(({ body }) => JSON.parse(body as string));
 const valuesOf = (doc: PerfDoc): unknown[] => [

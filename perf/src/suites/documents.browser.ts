@@ -11,11 +11,12 @@ import { ifThere, sqliteWasm } from '../contenders/sqlite-wasm';
 import { tinybase } from '../contenders/tinybase';
 import { inIndexedDB, removeIndexedDB, TINYBASE } from '../contenders/tinybase-indexeddb';
 import { documentContender, documentUnits } from '../document-cases';
-import { ROUNDS_OF_SHORT_CASES, type Suite } from '../suite';
+import { ROUNDS_OF_SHORT_CASES, type Suite, whereItRuns } from '../suite';
 
 PouchDB.plugin(indexeddbPlugin);
 const adapter = indexeddb();
 const Hosted = connect(() => new Worker('/hosted-opfs.js', { type: 'module' }), { adapters: ['opfs'] });
+const HOSTED = 'settledb OPFS (worker)';
 
 export const suite = (): Suite => ({
   title: 'documents of about 300 bytes',
@@ -24,7 +25,7 @@ export const suite = (): Suite => ({
   units: documentUnits,
   contenders: [
     settledb('settledb', (name) => new SettleDB(name, { adapter })),
-    settledb('settledb OPFS (worker)', (name) => new Hosted(name)),
+    settledb(HOSTED, (name) => new Hosted(name)),
     pouchdb('PouchDB idb', (name) => new PouchDB(name, { adapter: 'idb' })),
     pouchdb('PouchDB indexeddb', (name) => new PouchDB(name, { adapter: 'indexeddb' })),
     rawIndexedDB,
@@ -32,5 +33,6 @@ export const suite = (): Suite => ({
     tinybase(TINYBASE, inIndexedDB, removeIndexedDB),
   ]
     .map(documentContender)
-    .map(ifThere),
+    .map(ifThere)
+    .map(whereItRuns(HOSTED, () => new Hosted('probe').destroy())),
 });
