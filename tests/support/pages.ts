@@ -30,6 +30,8 @@ export interface PagesOptions {
   readonly html?: string;
   /** Where Chromium keeps IndexedDB. Default: as {@link chromiumStorage} says. */
   readonly storage?: ChromiumStorage;
+  /** Flags for a browser of its own, as people have it. */
+  readonly flags?: readonly string[];
   /** A folder that keeps the browser's profile, so that it can be opened again. Default: a profile that is thrown away, if any. */
   readonly profile?: string;
 }
@@ -157,11 +159,17 @@ interface Launched {
   readonly quit: () => Promise<void>;
 }
 
-async function launch({ storage = chromiumStorage(), profile, bfcache }: PagesOptions): Promise<Launched> {
+async function launch({
+  storage = chromiumStorage(),
+  profile,
+  bfcache,
+  flags = [],
+}: PagesOptions): Promise<Launched> {
   // The one without its window has no such cache.
-  const executablePath = bfcache ? findUsersBrowser() : findBrowser();
+  const isOwn = bfcache || flags.length > 0;
+  const executablePath = isOwn ? findUsersBrowser() : findBrowser();
   const options = {
-    args: [...browserArgs, ...storageArgs(storage)],
+    args: [...browserArgs, ...storageArgs(storage), ...flags],
     ...(executablePath === undefined ? {} : { executablePath }),
     ...(bfcache ? { ignoreDefaultArgs: ['--disable-back-forward-cache'] } : {}),
   };
@@ -174,7 +182,7 @@ async function launch({ storage = chromiumStorage(), profile, bfcache }: PagesOp
     };
     return { context, quit };
   }
-  if (bfcache) {
+  if (isOwn) {
     const browser = await chromium.launch(options);
     return { context: await browser.newContext(), quit: () => browser.close() };
   }

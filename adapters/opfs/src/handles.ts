@@ -18,14 +18,25 @@ interface SyncFile {
 export const hasSyncHandles = (): boolean =>
   typeof FileSystemFileHandle === 'function' && 'createSyncAccessHandle' in FileSystemFileHandle.prototype;
 
+/**
+ * The files that are being opened. One that is collected meanwhile never answers (Chromium 156: 33 of 40, when collections were forced), and a
+ * database that was closing did so for ever.
+ */
+const opening = new Set<SyncFile>();
+
 /** @throws NoModificationAllowedError while any context has the file open */
 export async function openHandle(
   directory: FileSystemDirectoryHandle,
   name: string,
   create = false,
 ): Promise<SyncHandle> {
-  const file = await directory.getFileHandle(name, { create });
-  return (file as unknown as SyncFile).createSyncAccessHandle();
+  const file = (await directory.getFileHandle(name, { create })) as unknown as SyncFile;
+  opening.add(file);
+  try {
+    return await file.createSyncAccessHandle();
+  } finally {
+    opening.delete(file);
+  }
 }
 
 /** What the system would say. */
