@@ -16,6 +16,8 @@ export class FakeOpfs {
   readonly #folders = new Set(['/']);
   /** Files that a context has open. */
   readonly #held = new Map<string, number>();
+  /** What opening a file waits for. */
+  beforeOpening = (_path: string): Promise<void> | undefined => undefined;
 
   readonly root = async (): Promise<FileSystemDirectoryHandle> => this.#directory('/');
 
@@ -62,7 +64,11 @@ export class FakeOpfs {
           if (!create) throw failed('NotFoundError');
           this.disk.close(this.disk.make(at(name)));
         }
-        return { kind: 'file', createSyncAccessHandle: async () => this.#handle(at(name)) };
+        const createSyncAccessHandle = async (): Promise<SyncHandle> => {
+          await this.beforeOpening(at(name));
+          return this.#handle(at(name));
+        };
+        return { kind: 'file', createSyncAccessHandle };
       },
       removeEntry: async (name: string, { recursive = false } = {}) => {
         const inner = [...this.#folders].filter(

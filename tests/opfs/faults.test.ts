@@ -1,6 +1,6 @@
 /** Private files that fail in ways of their own. */
 import { opfs } from '@settledb/adapter-opfs';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { SettleDB } from '../../packages/settledb/src/settledb';
 import { failure } from '../file/disk';
 import { FakeOpfs } from './fake-opfs';
@@ -179,6 +179,35 @@ describe('a database on private files', () => {
     await other.close();
     const { rows } = await open(system).allDocs();
     expect(rows.map(({ id }) => id)).toEqual(['new']);
+  });
+
+  it('is opened, closed and written to in bounded time where the browser does not answer', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const settled = async <T>(work: Promise<T>): Promise<T> => {
+      const over = work.finally(() => (isOver = true)).catch(() => {});
+      for (let isLate = 0; !isOver && isLate < 20_000; isLate += 100) await vi.advanceTimersByTimeAsync(100);
+      await over;
+      isOver = false;
+      return work;
+    };
+    let isOver = false;
+    const system = new FakeOpfs();
+    const db = open(system);
+    await settled(db.put({ _id: 'a', text: 'x'.repeat(1_200_000) })); // closing notes where a log this long has everything
+    let answer = (): void => {};
+    system.beforeOpening = () => new Promise((resolve) => (answer = resolve));
+    const refused = { name: 'io', reason: expect.stringContaining('did not answer within 10000 ms') };
+    await expect(settled(db.putAttachment('b', 'x', large(), 'a/b'))).rejects.toMatchObject(refused);
+    answer();
+    await settled(db.close());
+    answer();
+    await expect(settled(open(system).info())).rejects.toMatchObject(refused);
+    answer();
+    system.beforeOpening = () => undefined;
+    await vi.advanceTimersByTimeAsync(100);
+    expect(system.openFiles).toBe(0); // what came too late was closed
+    expect((await settled(open(system).allDocs())).rows.map(({ id }) => id)).toEqual(['a']);
   });
 
   it('says what may be done where the browser keeps none, as Firefox does in private windows', async () => {

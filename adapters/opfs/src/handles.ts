@@ -1,4 +1,8 @@
 /** Files of the origin's private file system, as far as this adapter knows them, and their errors as a log understands them. */
+import { inTime, ioError } from '@settledb/core';
+
+/** As for opening an IndexedDB: more than a browser under load was ever seen to need. */
+const OPEN_TIMEOUT_MS = 10_000;
 
 /** A file that is open, for one context only: `FileSystemSyncAccessHandle`, which the types of pages lack. */
 export interface SyncHandle {
@@ -24,11 +28,26 @@ export const hasSyncHandles = (): boolean =>
  */
 const opening = new Set<SyncFile>();
 
-/** @throws NoModificationAllowedError while any context has the file open */
-export async function openHandle(
+/** @throws NoModificationAllowedError while any context has the file open; `io` if the browser does not answer */
+export function openHandle(
   directory: FileSystemDirectoryHandle,
   name: string,
   create = false,
+): Promise<SyncHandle> {
+  const handle = openOnce(directory, name, create);
+  return inTime(handle, OPEN_TIMEOUT_MS, () => {
+    handle.then(
+      (late) => late.close(),
+      () => {},
+    );
+    return ioError(`The browser did not answer within ${OPEN_TIMEOUT_MS} ms when it was to open ${name}`);
+  });
+}
+
+async function openOnce(
+  directory: FileSystemDirectoryHandle,
+  name: string,
+  create: boolean,
 ): Promise<SyncHandle> {
   const file = (await directory.getFileHandle(name, { create })) as unknown as SyncFile;
   opening.add(file);
