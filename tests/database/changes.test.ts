@@ -1,84 +1,17 @@
 /**
- * The changes feed over the reference store. What every database must do is in the conformance suite; here is what needs a look
- * inside: how much is read, what wakes a feed, and what happens between two reads.
+ * One-shot feeds over the reference store. What every database must do is in the conformance suite; here is what needs a look inside: how
+ * much is read, and what happens between two reads.
  */
 import {
   type Change,
   type ChangesOptions,
-  type DatabaseTables,
-  ioError,
   isDatabaseError,
-  LocalDatabase,
   localChanges,
   refuseToEvaluate,
-  type Store,
-  type StoreEvent,
-  schema,
 } from '@settledb/core';
 import fc from 'fast-check';
-import { describe, expect, it, type Mock, vi } from 'vitest';
-import { type NaiveOptions, naiveStore } from '../support/naive-store';
-
-type Read = (...args: unknown[]) => Promise<unknown[]>;
-
-interface Note {
-  n?: number;
-  [field: string]: unknown;
-}
-
-/** A database whose reads are counted and can be interfered with. */
-async function database(options: NaiveOptions = {}) {
-  const store = naiveStore<DatabaseTables>(schema, options);
-  const watchers = new Set<(event: StoreEvent) => void>();
-  const spied = {
-    ...Object.fromEntries(
-      (['write', 'compact', 'stats', 'close'] as const).map((name) => [name, store[name].bind(store)]),
-    ),
-    read: vi.fn(store.read.bind(store)),
-    readNow: vi.fn(store.readNow.bind(store)),
-    rowNow: store.rowNow.bind(store),
-    stateNow: store.stateNow.bind(store),
-    watchRows: store.watchRows.bind(store),
-    watch: vi.fn((listener: (event: StoreEvent) => void) => {
-      watchers.add(listener);
-      const stop = store.watch(listener);
-      return () => {
-        watchers.delete(listener);
-        stop();
-      };
-    }),
-  } as unknown as Store<DatabaseTables> & { read: Mock<Read>; readNow: Mock };
-  const db = await LocalDatabase.open<Note>(spied, { name: 'test', adapter: 'naive' });
-  const tell = (event: StoreEvent): void => {
-    for (const watcher of [...watchers]) watcher(event);
-  };
-  return { db, store: spied, watchers, tell };
-}
-
-const docs = (count: number, from = 0) =>
-  Array.from({ length: count }, (_, i) => ({ _id: `doc-${String(from + i).padStart(5, '0')}`, n: from + i }));
-
-async function results(db: LocalDatabase<Note>, options: ChangesOptions = {}) {
-  const answer = await db.changes(options);
-  if (!('results' in answer)) throw new Error('cancelled');
-  return answer;
-}
-
-/** Collects from a live feed; `until(n)` resolves when it has n changes. */
-function listen(feed: ReturnType<LocalDatabase<Note>['changes']>) {
-  const heard: Change[] = [];
-  let check = (): void => {};
-  feed.on('change', (change: Change) => {
-    heard.push(change);
-    check();
-  });
-  const until = (count: number): Promise<void> =>
-    new Promise((resolve) => {
-      check = () => heard.length >= count && resolve();
-      check();
-    });
-  return { heard, until, ids: () => heard.map(({ id }) => id) };
-}
+import { describe, expect, it, vi } from 'vitest';
+import { database, docs, type Note, results } from './feeds';
 
 describe('a one-shot feed', () => {
   it('reads ten thousand changes in one read', async () => {
@@ -351,130 +284,6 @@ describe('a one-shot feed', () => {
       }),
       { numRuns: 60 },
     );
-  });
-});
-
-describe('a live feed', () => {
-  it('delivers each change exactly once while writes and its reads overlap', async () => {
-    const { db } = await database({ now: false });
-    await db.bulkDocs(docs(25));
-    const feed = db.changes({ live: true, batch_size: 7 });
-    const heard = listen(feed);
-    for (let round = 1; round < 10; round++)
-      await Promise.all(docs(8, 25 + round * 8).map((doc) => db.put(doc)));
-    await heard.until(97);
-    feed.cancel();
-    expect(new Set(heard.ids()).size).toBe(97);
-    expect(heard.heard.map(({ seq }) => seq)).toEqual(Array.from({ length: 97 }, (_, i) => i + 1));
-    expect(await feed).toEqual({ status: 'cancelled' });
-  });
-
-  it("from 'now' hears what is written in the same turn, and nothing from before", async () => {
-    const { db } = await database();
-    await db.bulkDocs(docs(5));
-    const feed = db.changes({ live: true, since: 'now' });
-    const heard = listen(feed);
-    await db.put({ _id: 'after' });
-    await heard.until(1);
-    feed.cancel();
-    expect(heard.ids()).toEqual(['after']);
-  });
-
-  it('needs no news: hints that are false or doubled repeat nothing', async () => {
-    const { db, store, tell } = await database({ now: false });
-    await db.bulkDocs(docs(3));
-    const feed = db.changes({ live: true });
-    const heard = listen(feed);
-    await heard.until(3);
-    for (let i = 0; i < 20; i++) {
-      tell({ type: 'commit' });
-      const { length } = store.read.mock.calls;
-      await vi.waitFor(() => expect(store.read.mock.calls.length).toBeGreaterThanOrEqual(length));
-    }
-    await db.put({ _id: 'last' });
-    await heard.until(4);
-    feed.cancel();
-    expect(heard.ids()).toEqual([...docs(3).map(({ _id }) => _id), 'last']);
-  });
-
-  it('looks again after a while when it was told nothing', async () => {
-    vi.useFakeTimers();
-    try {
-      const { db, store } = await database();
-      const silent = { store: { ...store, watch: () => () => {} } as unknown as Store<DatabaseTables> };
-      const feed = localChanges(silent, { live: true });
-      const heard: string[] = [];
-      feed.on('change', ({ id }) => heard.push(id));
-      await vi.advanceTimersByTimeAsync(10);
-      await db.put({ _id: 'a' });
-      expect(heard).toEqual([]);
-      await vi.advanceTimersByTimeAsync(20_000);
-      expect(heard).toEqual(['a']);
-      feed.cancel();
-      await vi.advanceTimersByTimeAsync(0);
-      expect(vi.getTimerCount()).toBe(0);
-    } finally {
-      vi.useRealTimers();
-    }
-  });
-
-  it('ends with its limit, its closed or destroyed database, and fails with a lost storage', async () => {
-    const { db, watchers, tell } = await database();
-    await db.bulkDocs(docs(5));
-    const limited = db.changes({ live: true, limit: 3, return_docs: true });
-    const heard = listen(limited);
-    expect(await limited).toEqual({ status: 'cancelled' });
-    expect(heard.heard).toHaveLength(3);
-
-    const idle = watchers.size;
-    const lost = db.changes({ live: true });
-    await listen(lost).until(5);
-    const cause = ioError('a newer program is needed');
-    tell({ type: 'lost', cause });
-    await db.close();
-    await expect(Promise.resolve(lost)).rejects.toBe(cause);
-    expect(watchers.size).toBe(idle - 1); // that of the database itself
-
-    const other = await database();
-    await other.db.put({ _id: 'a' });
-    const destroyed = other.db.changes({ live: true });
-    await listen(destroyed).until(1);
-    other.tell({ type: 'destroyed' });
-    expect(await destroyed).toEqual({ status: 'cancelled' });
-
-    const third = await database();
-    await third.db.put({ _id: 'a' });
-    const closed = third.db.changes({ live: true });
-    await listen(closed).until(1);
-    await third.db.close();
-    expect(await closed).toEqual({ status: 'cancelled' });
-  });
-
-  it('leaves nothing behind when it is cancelled', async () => {
-    const { db, watchers } = await database();
-    await db.put({ _id: 'a' });
-    const before = watchers.size;
-    const feeds = Array.from({ length: 20 }, () => db.changes({ live: true }));
-    await Promise.all(feeds.map((feed) => listen(feed).until(1)));
-    for (const feed of feeds) feed.cancel();
-    await Promise.all(feeds);
-    await vi.waitFor(() => expect(watchers.size).toBe(before));
-  });
-
-  it('waits for an iteration that is slow, and misses nothing', async () => {
-    const { db } = await database();
-    const seen: string[] = [];
-    const feed = db.changes({ live: true });
-    const loop = (async () => {
-      for await (const change of feed) {
-        seen.push(change.id);
-        if (seen.length <= 20) await db.put({ _id: `next-${seen.length}` });
-        else break;
-      }
-    })();
-    await db.put({ _id: 'first' });
-    await loop;
-    expect(seen).toEqual(['first', ...Array.from({ length: 20 }, (_, i) => `next-${i + 1}`)]);
   });
 });
 

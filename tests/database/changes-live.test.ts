@@ -1,0 +1,128 @@
+/** Live feeds over the reference store: what wakes them, and what happens between two of their reads. */
+import { type DatabaseTables, ioError, localChanges, type Store } from '@settledb/core';
+import { describe, expect, it, vi } from 'vitest';
+import { database, docs, listen } from './feeds';
+
+describe('a live feed', () => {
+  it('delivers each change exactly once while writes and its reads overlap', async () => {
+    const { db } = await database({ now: false });
+    await db.bulkDocs(docs(25));
+    const feed = db.changes({ live: true, batch_size: 7 });
+    const heard = listen(feed);
+    for (let round = 1; round < 10; round++)
+      await Promise.all(docs(8, 25 + round * 8).map((doc) => db.put(doc)));
+    await heard.until(97);
+    feed.cancel();
+    expect(new Set(heard.ids()).size).toBe(97);
+    expect(heard.heard.map(({ seq }) => seq)).toEqual(Array.from({ length: 97 }, (_, i) => i + 1));
+    expect(await feed).toEqual({ status: 'cancelled' });
+  });
+
+  it("from 'now' hears what is written in the same turn, and nothing from before", async () => {
+    const { db } = await database();
+    await db.bulkDocs(docs(5));
+    const feed = db.changes({ live: true, since: 'now' });
+    const heard = listen(feed);
+    await db.put({ _id: 'after' });
+    await heard.until(1);
+    feed.cancel();
+    expect(heard.ids()).toEqual(['after']);
+  });
+
+  it('needs no news: hints that are false or doubled repeat nothing', async () => {
+    const { db, store, tell } = await database({ now: false });
+    await db.bulkDocs(docs(3));
+    const feed = db.changes({ live: true });
+    const heard = listen(feed);
+    await heard.until(3);
+    for (let i = 0; i < 20; i++) {
+      tell({ type: 'commit' });
+      const { length } = store.read.mock.calls;
+      await vi.waitFor(() => expect(store.read.mock.calls.length).toBeGreaterThanOrEqual(length));
+    }
+    await db.put({ _id: 'last' });
+    await heard.until(4);
+    feed.cancel();
+    expect(heard.ids()).toEqual([...docs(3).map(({ _id }) => _id), 'last']);
+  });
+
+  it('looks again after a while when it was told nothing', async () => {
+    vi.useFakeTimers();
+    try {
+      const { db, store } = await database();
+      const silent = { store: { ...store, watch: () => () => {} } as unknown as Store<DatabaseTables> };
+      const feed = localChanges(silent, { live: true });
+      const heard: string[] = [];
+      feed.on('change', ({ id }) => heard.push(id));
+      await vi.advanceTimersByTimeAsync(10);
+      await db.put({ _id: 'a' });
+      expect(heard).toEqual([]);
+      await vi.advanceTimersByTimeAsync(20_000);
+      expect(heard).toEqual(['a']);
+      feed.cancel();
+      await vi.advanceTimersByTimeAsync(0);
+      expect(vi.getTimerCount()).toBe(0);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it('ends with its limit, its closed or destroyed database, and fails with a lost storage', async () => {
+    const { db, watchers, tell } = await database();
+    await db.bulkDocs(docs(5));
+    const limited = db.changes({ live: true, limit: 3, return_docs: true });
+    const heard = listen(limited);
+    expect(await limited).toEqual({ status: 'cancelled' });
+    expect(heard.heard).toHaveLength(3);
+
+    const idle = watchers.size;
+    const lost = db.changes({ live: true });
+    await listen(lost).until(5);
+    const cause = ioError('a newer program is needed');
+    tell({ type: 'lost', cause });
+    await db.close();
+    await expect(Promise.resolve(lost)).rejects.toBe(cause);
+    expect(watchers.size).toBe(idle - 1); // that of the database itself
+
+    const other = await database();
+    await other.db.put({ _id: 'a' });
+    const destroyed = other.db.changes({ live: true });
+    await listen(destroyed).until(1);
+    other.tell({ type: 'destroyed' });
+    expect(await destroyed).toEqual({ status: 'cancelled' });
+
+    const third = await database();
+    await third.db.put({ _id: 'a' });
+    const closed = third.db.changes({ live: true });
+    await listen(closed).until(1);
+    await third.db.close();
+    expect(await closed).toEqual({ status: 'cancelled' });
+  });
+
+  it('leaves nothing behind when it is cancelled', async () => {
+    const { db, watchers } = await database();
+    await db.put({ _id: 'a' });
+    const before = watchers.size;
+    const feeds = Array.from({ length: 20 }, () => db.changes({ live: true }));
+    await Promise.all(feeds.map((feed) => listen(feed).until(1)));
+    for (const feed of feeds) feed.cancel();
+    await Promise.all(feeds);
+    await vi.waitFor(() => expect(watchers.size).toBe(before));
+  });
+
+  it('waits for an iteration that is slow, and misses nothing', async () => {
+    const { db } = await database();
+    const seen: string[] = [];
+    const feed = db.changes({ live: true });
+    const loop = (async () => {
+      for await (const change of feed) {
+        seen.push(change.id);
+        if (seen.length <= 20) await db.put({ _id: `next-${seen.length}` });
+        else break;
+      }
+    })();
+    await db.put({ _id: 'first' });
+    await loop;
+    expect(seen).toEqual(['first', ...Array.from({ length: 20 }, (_, i) => `next-${i + 1}`)]);
+  });
+});
