@@ -12,7 +12,7 @@ async function collectAlways(): Promise<never> {
   }
 }
 
-globalThis.onmessage = async ({ data: count }: MessageEvent<number>) => {
+async function openings(count: number): Promise<number> {
   const adapter = opfs();
   const text = 'x'.repeat(1_200_000); // A log this long has its places noted when it is closed, in a new file.
   void collectAlways();
@@ -24,5 +24,9 @@ globalThis.onmessage = async ({ data: count }: MessageEvent<number>) => {
     docs = (await db.info()).doc_count;
     await db.close();
   }
-  postMessage(docs);
+  return docs;
+}
+
+globalThis.onmessage = ({ data: count }: MessageEvent<number>) => {
+  openings(count).then(postMessage, (error) => postMessage(String(error)));
 };

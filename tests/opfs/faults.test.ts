@@ -184,6 +184,7 @@ describe('a database on private files', () => {
   it('is opened, closed and written to in bounded time where the browser does not answer', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
     onTestFinished(() => void vi.useRealTimers());
+    let isOver = false;
     const settled = async <T>(work: Promise<T>): Promise<T> => {
       const over = work.finally(() => (isOver = true)).catch(() => {});
       for (let isLate = 0; !isOver && isLate < 20_000; isLate += 100) await vi.advanceTimersByTimeAsync(100);
@@ -191,7 +192,6 @@ describe('a database on private files', () => {
       isOver = false;
       return work;
     };
-    let isOver = false;
     const system = new FakeOpfs();
     const db = open(system);
     await settled(db.put({ _id: 'a', text: 'x'.repeat(1_200_000) })); // closing notes where a log this long has everything
