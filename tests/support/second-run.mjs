@@ -8,7 +8,7 @@ import { runProject } from './vitest-run.mjs';
 /** More that fail are no accident of the machine. */
 const MOST_AGAIN = 3;
 /** In Node, what starts browsers. */
-const DRIVES_BROWSER = /^tests\/((tabs|worker|demo)\/|replication\/pages\.test)/;
+const DRIVES_BROWSER = /^tests\/((tabs|worker|demo)\/|(replication\/pages|opfs\/collected)\.test)/;
 
 /** @param runs of projects @returns the tests that failed, or none where one of them may not be run again */
 export function forSecondRun(runs) {
