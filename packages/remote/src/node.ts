@@ -33,7 +33,7 @@ const TIMEOUTS: Timeouts = { headers: 15_000, request: 1_800_000, idle: 120_000 
 const CHECK_INTERVAL_MS = 5_000;
 /** ms that `close()` waits for answers under way before it cuts them off. */
 const CLOSE_TIMEOUT_MS = 5_000;
-/** Connections at a time; more wait in the system's queue. */
+/** Connections at a time; more are closed at once. */
 const MAX_CONNECTIONS = 10_000;
 
 /**
