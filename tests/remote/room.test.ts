@@ -3,7 +3,7 @@ import type { Database } from '@settledb/core';
 import { describe, expect, it, vi } from 'vitest';
 import type { ServerRequest } from '../../packages/remote/src/server-request';
 import { BodyRoom } from '../../packages/remote/src/server-room';
-import { testServer } from './support';
+import { testServer, URL_OF_DB } from './support';
 
 /** Bytes of the largest request: 2 MiB are worked on at a time, 8 MiB held. */
 const LARGEST = 1024 * 1024;
@@ -55,6 +55,9 @@ describe('large bodies', () => {
     await arrive(room, one, LARGEST);
     await expect(arrive(room, other, LARGEST / 4)).rejects.toMatchObject({ status: 503 });
     room.done(other);
+    const small = request(); // but without its length
+    await arrive(room, small, 1_000);
+    room.done(small);
     done(0);
     await arrive(room, request(), LARGEST);
   });
@@ -114,6 +117,26 @@ describe('a server', () => {
       }
       expect((await Promise.all(writes)).map(({ status }) => status)).toEqual(Array(5).fill(201));
     }
+  });
+
+  it('holds those whose answers are being read, until they are read or left, and keeps nobody waiting for that', async () => {
+    const server = testServer({ limits: { request: 256 * 1024, document: 256 * 1024 } });
+    await server.ask('PUT', '/db', {});
+    await server.ask('PUT', '/db/d', { text: 'x'.repeat(200 * 1024) });
+    const headers = { 'content-type': 'application/json' };
+    const body = JSON.stringify({ keys: [...Array<string>(6).fill('d'), 'x'.repeat(250 * 1024)] });
+    const ask = () =>
+      server.fetch(`${URL_OF_DB}/_all_docs?include_docs=true`, { method: 'POST', headers, body });
+    const answers: Response[] = [];
+    for (let i = 0; i < 8; i++) answers.push(await ask());
+    expect(answers.map(({ status }) => status)).toEqual(Array(8).fill(200));
+    expect((await ask()).status).toBe(503);
+    await answers[0]!.body!.cancel();
+    const other = await ask();
+    expect(other.status).toBe(200);
+    await answers[1]!.text();
+    expect((await ask()).status).toBe(200);
+    expect((await ask()).status).toBe(503);
   });
 
   it('has room for the largest of every kind', async () => {

@@ -8,7 +8,7 @@ import { type ServerRequest, SMALL_BODY } from './server-request';
 
 /** Worked on at a time: as many bytes as so many of the largest requests have, so that one need not wait for a smaller one that takes long. */
 const AT_A_TIME = 2;
-/** Held at a time, those that arrive and those that wait among them. */
+/** Held at a time: those that arrive, those that wait, and those whose answers are being read among them. */
 const AT_ALL = 8;
 /** ms that a request waits for its turn: about as long as clients wait for an answer. */
 const TURN_MS = 60_000;
@@ -18,7 +18,7 @@ interface Held {
   /** Has its turn. */
   isIn: boolean;
   /** Gives it its turn. */
-  enter?: () => void;
+  enter?: (() => void) | undefined;
 }
 
 export class BodyRoom {
@@ -35,7 +35,7 @@ export class BodyRoom {
     this.#mostHeld = AT_ALL * largest;
   }
 
-  /** The pieces, counted until {@link done}. @throws service_unavailable */
+  /** The pieces, counted until {@link done}. @throws service_unavailable, but never for a small body, which may come without its length */
   async *counted(
     request: ServerRequest,
     pieces: AsyncIterable<Uint8Array>,
@@ -45,7 +45,7 @@ export class BodyRoom {
     for await (const piece of pieces) {
       held.bytes += piece.byteLength;
       this.#bytes += piece.byteLength;
-      if (this.#bytes > this.#mostHeld) throw tooMuch();
+      if (held.bytes > SMALL_BODY && this.#bytes > this.#mostHeld) throw tooMuch();
       yield piece;
     }
   }
@@ -67,6 +67,16 @@ export class BodyRoom {
       clearTimeout(timer);
       stop();
     }
+  }
+
+  /** It is answered piece by piece: others have its turn, but what its body became is held until it is {@link done}. */
+  begun(request: ServerRequest): void {
+    const held = this.#held.get(request);
+    if (held?.isIn !== true) return;
+    held.isIn = false;
+    held.enter = undefined;
+    this.#bytesIn -= held.bytes;
+    this.#next();
   }
 
   /** The request was answered. Idempotent. */

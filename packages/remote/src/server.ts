@@ -161,6 +161,7 @@ async function answer(
   options: HandlerOptions,
 ): Promise<Answer> {
   const cors = corsHeaders(request, options.cors);
+  const over = (): void => server.room.done(request);
   const isTaken = (error: unknown): boolean => {
     tell(error, request, options);
     breakOff?.();
@@ -173,14 +174,15 @@ async function answer(
     if (allowed !== undefined) return allowed;
     const context = await makeContext(request, address, server);
     checkAccess(context);
-    const answered = toldOf(await route(context), isTaken);
+    const answered = toldOf(await route(context), isTaken, over);
+    if (isWhole(answered)) over();
+    else server.room.begun(request);
     const { cookie } = context.user;
     return finish(request, cookie === undefined ? answered : withCookie(answered, cookie), cors);
   } catch (error) {
+    over();
     tell(toDatabaseError(error), request, options);
     return finish(request, errorResponse(error), cors);
-  } finally {
-    server.room.done(request);
   }
 }
 
@@ -190,14 +192,13 @@ function tell(error: unknown, request: ServerRequest, { logger }: HandlerOptions
     log(logger, `${request.method} ${new URL(request.url).pathname} failed`, error);
 }
 
-/** @param isTaken called with the error of its stream */
-function toldOf(answered: Answer, isTaken: (error: unknown) => boolean): Answer {
+const isWhole = (answered: Answer): boolean => answered instanceof TextAnswer || answered.body === null;
+
+/** @param isTaken called with the error of its stream @param over called when the stream ends, fails or is left */
+function toldOf(answered: Answer, isTaken: (error: unknown) => boolean, over = (): void => {}): Answer {
   if (answered instanceof TextAnswer || answered.body === null) return answered;
   const { status, statusText, headers, body } = answered;
-  return new Response(
-    watched(body, () => {}, isTaken),
-    { status, statusText, headers },
-  );
+  return new Response(watched(body, over, isTaken), { status, statusText, headers });
 }
 
 /** Errors that are 500 in CouchDB, but the fault of a request, or of a design document or what it reduces. */
