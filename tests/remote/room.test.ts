@@ -49,6 +49,28 @@ describe('large bodies', () => {
     await room.turn(request()); // of one whose body nobody counted
   });
 
+  it('of 6 MB may have as many parts as the largest, and count as such from their turn on', async () => {
+    const room = new BodyRoom(32 * LARGEST);
+    const all = Array.from({ length: 12 }, () => request());
+    for (const each of all) await arrive(room, each, 6 * LARGEST);
+    const told: string[] = [];
+    for (const each of all)
+      room.turn(each).then(
+        () => told.push('turn'),
+        ({ status }) => told.push(status),
+      );
+    await vi.waitFor(() => expect(told).toEqual(['turn', 'turn']));
+    for (const each of all) {
+      await vi.waitFor(() => expect(told.length).toBeGreaterThan(all.indexOf(each)));
+      room.begun(each); // Nobody reads the answer.
+    }
+    const counts = { turn: 0, 503: 0 };
+    for (const each of told) counts[each as 'turn']++;
+    expect(counts).toEqual({ turn: 8, 503: 4 });
+    room.done(all[0]!);
+    await arrive(room, request(), 32 * LARGEST);
+  });
+
   it('are refused while too many are held, those that arrive among them', async () => {
     const { room, done } = await filled(...Array<number>(7).fill(LARGEST));
     const [one, other] = [request(), request()];
