@@ -6,7 +6,12 @@ import { file } from '@settledb/adapter-file';
 import { DatabaseError } from '@settledb/core';
 import type { Adapter } from '@settledb/engine';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { MAX_KNOWN, SETTINGS_DATABASE, Settings } from '../../packages/remote/src/server-settings';
+import {
+  DEFAULT_SECURITY,
+  MAX_KNOWN,
+  SETTINGS_DATABASE,
+  Settings,
+} from '../../packages/remote/src/server-settings';
 import { FolderDatabases } from '../../packages/settledb/src/server';
 import { type Hooks, hooked } from '../support/hooked-adapter';
 import { MemoryDatabases, testServer } from './support';
@@ -61,6 +66,28 @@ describe('settings of databases', () => {
     const kept = (await databases.open(SETTINGS_DATABASE))!;
     expect(await kept.info()).toMatchObject({ doc_count: 0, doc_del_count: 0 });
     expect(await kept.changes()).toMatchObject({ results: [] });
+  });
+
+  it('that are changed while their database is deleted are not those of another of its name', async () => {
+    const databases = new MemoryDatabases();
+    const server = testServer({ databases });
+    const names = ['another'];
+    const change = (path: string) =>
+      server.ask('PUT', `${path}/_security`, { admins: { names }, members: { names } });
+    await server.ask('PUT', '/db');
+    await server.ask('PUT', '/other');
+    await change('/other');
+    const kept = (await databases.open(SETTINGS_DATABASE))!;
+    const { put } = kept;
+    kept.put = async (...given) => {
+      kept.put = put;
+      await databases.destroy('db');
+      await databases.create('db');
+      return put.apply(kept, given);
+    };
+    expect((await change('/db')).status).toBe(404);
+    expect((await server.ask('GET', '/db/_security')).body).toEqual(DEFAULT_SECURITY);
+    expect(await kept.info()).toMatchObject({ doc_count: 1 });
   });
 
   it('that are read while they are changed are not taken for those of before', async () => {

@@ -148,7 +148,8 @@ export async function putRevsLimit(context: DatabaseContext): Promise<Answer> {
   requireAdmin(context);
   const limit = await readLimit(context, '`revs_limit` must be a whole number, 1 or more');
   if (!canLimit(context.database)) throw notImplemented('This database has a limit of its own');
-  await context.server.settings.change(context.name, (before) => ({ ...before, revs_limit: limit }));
+  const { server, name, database } = context;
+  await server.settings.change(name, (before) => ({ ...before, revs_limit: limit }), database);
   await context.database.setRevsLimit(limit);
   return jsonResponse(200, { ok: true });
 }
@@ -176,10 +177,10 @@ export async function security({ server, name }: DatabaseContext): Promise<Answe
 
 export async function putSecurity(context: DatabaseContext): Promise<Answer> {
   requireAdmin(context);
-  const { server, name, request } = context;
+  const { server, name, database, request } = context;
   if (name === USERS_DATABASE) throw forbidden("You can't edit the security object of the user database.");
   const value = checkSecurity(await readJson(request, { ...upTo(server, 'document'), mustBeJson: false }));
-  await server.settings.change(name, (before) => ({ ...before, security: value }));
+  await server.settings.change(name, (before) => ({ ...before, security: value }), database);
   return jsonResponse(200, { ok: true });
 }
 

@@ -21,10 +21,11 @@ export async function purge(context: DatabaseContext): Promise<Answer> {
   // The list has what was asked for, like CouchDB's, whether or not it was there. So it can be written first: an answer that says what was
   // purged cannot fail any more.
   const infos = Object.entries(body).map(([id, revs]) => ({ id, revs: [...revs].sort() }));
-  await server.settings.change(name, (before) => ({
+  const noted = (before: DatabaseSettings): DatabaseSettings => ({
     ...before,
     purged_infos: newest([...(before.purged_infos ?? []), ...infos], before.purged_infos_limit),
-  }));
+  });
+  await server.settings.change(name, noted, database);
   // A purge reads the whole tree: not for revisions that are not there.
   const missing = await database.revsDiff(body);
   const purged: [string, Rev[]][] = [];
@@ -75,14 +76,15 @@ export async function purgedInfosLimit({ server, name }: DatabaseContext): Promi
 
 export async function putPurgedInfosLimit(context: DatabaseContext): Promise<Answer> {
   requireAdmin(context);
-  const { server, name, request } = context;
+  const { server, name, database, request } = context;
   const limit = await readJson(request, { ...upTo(server, 'document'), mustBeJson: false });
   if (!Number.isSafeInteger(limit) || (limit as number) < 1 || (limit as number) > MAX_LIMIT)
     throw badRequest('`purged_infos_limit` must be positive integer');
-  await server.settings.change(name, (before) => ({
+  const limited = (before: DatabaseSettings): DatabaseSettings => ({
     ...before,
     purged_infos_limit: limit as number,
     purged_infos: newest(before.purged_infos ?? [], limit as number),
-  }));
+  });
+  await server.settings.change(name, limited, database);
   return jsonResponse(200, { ok: true });
 }

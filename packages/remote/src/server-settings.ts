@@ -4,7 +4,7 @@
  *
  * Settings are read once and then kept in memory, at most {@link MAX_KNOWN} of them: one handler serves a set of databases.
  */
-import { type ExistingDoc, unlessMissing, uuid } from '@settledb/core';
+import { type Database, type ExistingDoc, notFound, unlessMissing, uuid } from '@settledb/core';
 import type { Databases } from './server-context';
 import { withDatabase } from './server-uses';
 
@@ -73,24 +73,35 @@ export class Settings {
     this.#known.set(name, settings);
   }
 
-  async change(name: string, change: (before: DatabaseSettings) => DatabaseSettings): Promise<void> {
+  /** @param database of that name. @throws closed, or not_found if it was deleted meanwhile: the settings would be those of another */
+  async change(
+    name: string,
+    change: (before: DatabaseSettings) => DatabaseSettings,
+    database?: Database,
+  ): Promise<void> {
     await this.#inTurn(async () => {
+      const id = await database?.id();
       const settings = change(await this.#load(name));
       await this.#write(`db:${name}`, { settings });
       this.#keep(name, settings);
+      if (id === undefined || (await withDatabase(this.#databases, name, (now) => now.id())) === id) return;
+      await this.#forget(name);
+      throw notFound('Database does not exist.');
     });
   }
 
   /** Called before the database is destroyed: another one of the same name begins with the defaults. */
-  async forget(name: string): Promise<void> {
-    await this.#inTurn(async () => {
-      const id = `db:${name}`;
-      const before = await this.#read(id);
-      // Not deleted: a tombstone for each name that ever was would stay for good.
-      if (before !== undefined)
-        await withDatabase(this.#databases, SETTINGS_DATABASE, (settings) => settings.purge(id, before._rev));
-      this.#known.delete(name);
-    });
+  forget(name: string): Promise<void> {
+    return this.#inTurn(() => this.#forget(name));
+  }
+
+  async #forget(name: string): Promise<void> {
+    const id = `db:${name}`;
+    const before = await this.#read(id);
+    // Not deleted: a tombstone for each name that ever was would stay for good.
+    if (before !== undefined)
+      await withDatabase(this.#databases, SETTINGS_DATABASE, (settings) => settings.purge(id, before._rev));
+    this.#known.delete(name);
   }
 
   /** Signs cookies. It is stored, so that a restart logs nobody out. */
