@@ -161,6 +161,40 @@ describe('a server', () => {
     expect((await ask()).status).toBe(503);
   });
 
+  it('holds attachments among them that come in another order than they are stored in', async () => {
+    const server = testServer({ limits: { request: 256 * 1024, document: 256 * 1024 } });
+    await server.ask('PUT', '/db', {});
+    const about = { follows: true, content_type: 'a/b', length: 250 * 1024 };
+    const doc = JSON.stringify({ _attachments: { 2: about, 1: { ...about, length: 1 } } });
+    const text = [
+      `--b\r\ncontent-type: application/json\r\n\r\n${doc.replace(/("1":.*?}),("2":.*?})/, '$2,$1')}`,
+      `\r\n--b\r\n\r\n${'x'.repeat(250 * 1024)}\r\n--b\r\n\r\n`,
+    ].join('');
+    const ends: (() => void)[] = [];
+    const put = (i: number) => {
+      const body = new ReadableStream<Uint8Array>({
+        start: (controller) => controller.enqueue(new TextEncoder().encode(text)),
+        pull: async (controller) => {
+          await new Promise<void>((resolve) => ends.push(resolve));
+          controller.enqueue(new TextEncoder().encode('y\r\n--b--'));
+          controller.close();
+        },
+      });
+      const headers = { 'content-type': 'multipart/related; boundary=b' };
+      return server.fetch(`${URL_OF_DB}/d${i}`, {
+        method: 'PUT',
+        headers,
+        body,
+        duplex: 'half',
+      } as RequestInit);
+    };
+    const arriving = Array.from({ length: 8 }, (_, i) => put(i));
+    await vi.waitFor(() => expect(ends).toHaveLength(8));
+    expect((await put(8)).status).toBe(503);
+    for (const end of ends) end();
+    expect((await Promise.all(arriving)).map(({ status }) => status)).toEqual(Array(8).fill(201));
+  });
+
   it('has room for the largest of every kind', async () => {
     const server = testServer({ limits: { request: 64 * 1024 } });
     const keys = ['x'.repeat(1024 * 1024)];

@@ -22,7 +22,7 @@ import {
 import { attachmentOrder } from './multipart-order';
 import { failure } from './server-answer';
 import { gather, readBody } from './server-body';
-import type { DatabaseContext, Limits } from './server-context';
+import type { DatabaseContext } from './server-context';
 import { parseUtf8Json } from './server-json';
 import type { OpenDoc } from './server-opened';
 import type { ServerRequest } from './server-request';
@@ -43,7 +43,8 @@ export interface MultipartDoc {
 }
 
 /** @throws bad_request, bad_content_type, too_large */
-export async function readMultipartDoc({ request, server }: DatabaseContext): Promise<MultipartDoc> {
+export async function readMultipartDoc(context: DatabaseContext): Promise<MultipartDoc> {
+  const { request, server } = context;
   const boundary = boundaryOf(request.headers.get('content-type'));
   if (boundary === undefined) throw badRequest('invalid UTF-8 JSON');
   const { limits, room } = server;
@@ -62,7 +63,7 @@ export async function readMultipartDoc({ request, server }: DatabaseContext): Pr
     const doc = parseUtf8Json(text);
     if (!isObject(doc)) throw badRequest('Document must be a JSON object');
     const order = attachmentOrder(new TextDecoder().decode(text));
-    return { doc: await withStreams(doc, order, parts, limits), leave };
+    return { doc: await withStreams(context, doc, order, parts), leave };
   } catch (error) {
     await leave();
     throw error;
@@ -85,10 +86,10 @@ async function* bounded(
 }
 
 async function withStreams(
+  { request, server: { limits, room } }: DatabaseContext,
   doc: Record<string, unknown>,
   order: readonly string[],
   parts: AsyncIterator<Part, void>,
-  limits: Limits,
 ): Promise<Record<string, unknown>> {
   const { _attachments } = doc;
   if (!isObject(_attachments)) return doc;
@@ -103,7 +104,7 @@ async function withStreams(
     .filter(isFollowing)
     .every((name, i) => name === following[i]);
   const attachments: Record<string, unknown> = Object.assign(Object.create(null), _attachments);
-  let room = limits.request;
+  let left = limits.request;
   for (const name of following) {
     const given = _attachments[name] as Record<string, unknown>;
     const expected = given.encoding === 'gzip' ? given.encoded_length : given.length;
@@ -111,8 +112,8 @@ async function withStreams(
     // The sender stores the data in this form: it is kept so, and checked against the digest that came along.
     if (inOrder) attachments[name] = { ...given, data, encoded: true };
     else {
-      const bytes = await gather(bounded(iterate(data), room, tooLarge));
-      room -= bytes.length;
+      const bytes = await gather(room.counted(request, bounded(iterate(data), left, tooLarge)));
+      left -= bytes.length;
       attachments[name] = { ...given, data: bytes, encoded: true };
     }
   }

@@ -42,12 +42,12 @@ export class BodyRoom {
     this.#mostHeld = AT_ALL * largest;
   }
 
-  /** The pieces, counted until {@link done}. @throws service_unavailable, but never for a small body, which may come without its length */
+  /** The pieces, counted until {@link done} with others of that request. @throws service_unavailable, but never for a small body, which may come without its length */
   async *counted(
     request: ServerRequest,
     pieces: AsyncIterable<Uint8Array>,
   ): AsyncGenerator<Uint8Array, void, void> {
-    const held: Held = { bytes: 0, isIn: false };
+    const held: Held = this.#held.get(request) ?? { bytes: 0, isIn: false };
     this.#held.set(request, held);
     for await (const piece of pieces) {
       held.bytes += piece.byteLength;
