@@ -21,7 +21,7 @@ interface Held {
   bytes: number;
   /** Has its turn. */
   isIn: boolean;
-  /** Gives it its turn. */
+  /** Gives it its turn, for which it waits. */
   enter?: (() => void) | undefined;
   refuse?: (error: DatabaseError) => void;
 }
@@ -50,8 +50,7 @@ export class BodyRoom {
     const held: Held = this.#held.get(request) ?? { bytes: 0, isIn: false };
     this.#held.set(request, held);
     for await (const piece of pieces) {
-      held.bytes += piece.byteLength;
-      this.#bytes += piece.byteLength;
+      this.#count(held, held.bytes + piece.byteLength);
       if (held.bytes > SMALL_BODY && this.#bytes > this.#mostHeld) throw tooMuch();
       yield piece;
     }
@@ -82,7 +81,6 @@ export class BodyRoom {
     const held = this.#held.get(request);
     if (held?.isIn !== true) return;
     held.isIn = false;
-    held.enter = undefined;
     this.#bytesIn -= held.bytes;
     this.#next();
   }
@@ -100,25 +98,31 @@ export class BodyRoom {
   /** In their order: a large one must not wait for ever behind small ones. */
   #next(): void {
     for (const held of this.#held.values()) {
-      if (held.isIn || held.enter === undefined) continue;
+      if (held.enter === undefined) continue;
       const bytes = this.#parsed(held.bytes);
       if (this.#bytesIn + bytes > this.#most) return;
       const more = bytes - held.bytes;
-      if (more > 0 && this.#bytes + more > this.#mostHeld) {
-        this.#bytes -= held.bytes;
-        held.bytes = 0;
-        held.enter = undefined;
+      // Nor does it wait for what is held by answers that perhaps nobody reads.
+      const isTooMuch = more > 0 && this.#bytes + more > this.#mostHeld;
+      this.#count(held, isTooMuch ? 0 : bytes);
+      const { enter } = held;
+      held.enter = undefined;
+      if (isTooMuch) {
         held.refuse?.(tooMuch());
         continue;
       }
-      this.#bytes += more;
-      held.bytes = bytes;
       held.isIn = true;
       this.#bytesIn += bytes;
-      held.enter();
+      enter();
     }
   }
 
+  #count(held: Held, bytes: number): void {
+    this.#bytes += bytes - held.bytes;
+    held.bytes = bytes;
+  }
+
+  /** As how many bytes of the largest it counts when it is worked on. */
   #parsed(bytes: number): number {
     return Math.min(this.#largest, Math.ceil(bytes * Math.max(1, this.#largest / DENSE)));
   }
