@@ -1,6 +1,7 @@
 import { defineConfig } from 'vitest/config';
 import { firefoxProvider, webkitProvider } from './tests/support/browser-providers';
 import { findFirefox } from './tests/support/firefox';
+import { lighterPages } from './tests/support/lighter-pages';
 import { timeouts } from './tests/support/timeouts';
 import { missingForWebKit } from './tests/support/webkit';
 
@@ -53,6 +54,7 @@ export default defineConfig({
         ? []
         : [
             {
+              plugins: [lighterPages()],
               test: {
                 ...timeouts,
                 name: 'firefox',
@@ -71,6 +73,7 @@ export default defineConfig({
       ...(missingForWebKit() === undefined
         ? [
             {
+              plugins: [lighterPages()],
               test: {
                 ...timeouts,
                 name: 'webkit',

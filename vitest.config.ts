@@ -2,6 +2,7 @@ import { playwright } from '@vitest/browser-playwright';
 import { defineConfig } from 'vitest/config';
 import { chromiumStorage, storageArgs, temporaryProfile } from './tests/support/chromium-storage.ts';
 import { browserArgs, findBrowser } from './tests/support/find-browser.ts';
+import { lighterPages } from './tests/support/lighter-pages.ts';
 import { timeouts } from './tests/support/timeouts.ts';
 
 const browser = findBrowser();
@@ -27,6 +28,7 @@ export default defineConfig({
       },
       { test: { name: 'architecture', include: ['tests/architecture.test.ts'], ...timeouts } },
       {
+        plugins: [lighterPages()],
         test: {
           name: 'browser',
           include: ['tests/**/*.both.test.ts', 'tests/**/*.browser.test.ts'],

@@ -2,7 +2,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { bundle } from '../support/pages';
+import { bundle } from '../support/page-bundle';
 import type { Task } from './killed-program';
 
 export interface Server {

@@ -5,7 +5,6 @@
  */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { build } from 'esbuild';
 import { type Browser, type BrowserContext, chromium, type LaunchOptions, type Page } from 'playwright';
 import { afterAll } from 'vitest';
 import {
@@ -16,6 +15,7 @@ import {
   temporaryProfile,
 } from './chromium-storage';
 import { browserArgs, findBrowser, findUsersBrowser } from './find-browser';
+import { bundle } from './page-bundle';
 
 export interface PagesOptions {
   /** The file with the program, a path or a `file:` URL. It puts on `globalThis` what the test is to call. */
@@ -104,34 +104,6 @@ export async function openPages(options: PagesOptions): Promise<Pages> {
     throw cause;
   }
   return { pages, context, url, errors, open, close };
-}
-
-/** Of this process: most tests of a file open pages of the same program. */
-const bundled = new Map<string, Promise<string>>();
-
-export function bundle(entry: string | URL): Promise<string> {
-  const path = entry instanceof URL ? entry.pathname : entry;
-  const made = bundled.get(path) ?? make(path);
-  bundled.set(path, made);
-  return made;
-}
-
-async function make(path: string): Promise<string> {
-  const result = await build({
-    entryPoints: [path],
-    bundle: true,
-    write: false,
-    format: 'esm',
-    // One file: without this esbuild 0.28 leaves out the set-up of modules that are both imported and loaded later.
-    ignoreAnnotations: true,
-    platform: 'browser',
-    target: 'es2022',
-    // Every page, and every worker of one, reads all of it: no map of the sources, which is three times as long as the program.
-    minifyWhitespace: true,
-    minifySyntax: true,
-    logLevel: 'silent',
-  });
-  return result.outputFiles[0]!.text;
 }
 
 function serve(scripts: ReadonlyMap<string, string>, html: string): Promise<Server> {
