@@ -32,7 +32,7 @@ const browsers = [];
 if (!onlyBrowsers) await run('architecture');
 // Side by side: in both, most of the time is spent waiting. What the second says is printed when the first has ended.
 const inBrowser = hasBrowser ? runProject('browser', { aside: !onlyBrowsers }) : undefined;
-if (!onlyBrowsers) await run('node');
+if (!onlyBrowsers) await run('node*');
 if (inBrowser !== undefined) conclude(await inBrowser);
 else {
   console.log(

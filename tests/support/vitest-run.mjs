@@ -27,7 +27,7 @@ export async function runProject(
   const out = aside ? openSync(log, 'w') : 'inherit';
   const reporters = ['default', 'json', './tests/support/unhandled-reporter.mjs'];
   // Much of what runs in Node waits, for browsers of its own and for time: of two cores vitest by itself would use one.
-  const workers = project === 'node' && availableParallelism() <= 2 ? ['--maxWorkers=2'] : [];
+  const workers = project.startsWith('node') && availableParallelism() <= 2 ? ['--maxWorkers=2'] : [];
   const options = [...reporters.map((name) => `--reporter=${name}`), `--outputFile.json=${report}`];
   const child = spawn(
     process.execPath,
