@@ -16,6 +16,8 @@ import { makeDocs, type PerfDoc } from './docs';
  */
 const PAUSE_MS = 400;
 const ROUNDS = 3;
+/** ms within which a contender ends its round: the longest take some minutes. What never ends should not look as if it took long. */
+const MOST_ROUND_MS = 20 * 60_000;
 /** Cases of a few ms need more: on a busy machine one in three is disturbed. */
 export const ROUNDS_OF_SHORT_CASES = 5;
 
@@ -141,7 +143,7 @@ export async function runSuite(
         const record = (label: string, value: number): void => {
           times[label] = value;
         };
-        await contender.round(stopwatch(contender.name, record), {
+        const work = contender.round(stopwatch(contender.name, record), {
           get docs() {
             made ??= makeDocs(documents, Math.random);
             return made;
@@ -151,6 +153,12 @@ export async function runSuite(
           warmUp: round === 0,
           record,
         });
+        await ended(work, () => {
+          const words = `${contender.name} does not end its round, after "${Object.keys(times).at(-1)}"`;
+          // What does not end may keep the end of the suite waiting, too.
+          log(words);
+          return words;
+        });
         if (round > 0) results[contender.name]?.push(times);
       }
     }
@@ -159,6 +167,19 @@ export async function runSuite(
     await suite.end?.();
   }
   return { title, documents, units, measures, worst, missing, rounds: results };
+}
+
+/** Rejects where `work` takes longer than any round does. */
+async function ended(work: Promise<void>, complaint: () => string): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(complaint())), MOST_ROUND_MS);
+  });
+  try {
+    await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** Each begins once, and comes after its one neighbour and the other by turns: what it leaves to the collector is the next one's. */
