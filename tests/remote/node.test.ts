@@ -221,8 +221,12 @@ describe('a server on files', () => {
     // A name of this machine, as its hosts file may have it.
     const lookup = vi
       .spyOn(dns, 'lookup')
-      .mockImplementation(((_: string, answer: (...found: unknown[]) => void) =>
-        answer(null, '127.0.0.1', 4)) as never);
+      // Node 26 asks for all addresses.
+      .mockImplementation(((...given: unknown[]) => {
+        const answer = given.at(-1) as (...found: unknown[]) => void;
+        if (given.length === 2) answer(null, '127.0.0.1', 4);
+        else answer(null, [{ address: '127.0.0.1', family: 4 }]);
+      }) as never);
     onTestFinished(() => lookup.mockRestore());
     const { port } = await start({ dir: await folder(), host: 'My-Machine', hosts: ['demo.test'] });
     expect(lookup.mock.calls.map(([name]) => name)).toEqual(['My-Machine']);
