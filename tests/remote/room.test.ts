@@ -1,6 +1,6 @@
 /** Large requests that come together: few of them are worked on at a time, and there is an end to those that are held. */
 import type { Database } from '@settledb/core';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { ServerRequest } from '../../packages/remote/src/server-request';
 import { BodyRoom } from '../../packages/remote/src/server-room';
 import { testServer, URL_OF_DB } from './support';
@@ -23,11 +23,16 @@ async function arrive(room: BodyRoom, of: ServerRequest, bytes: number): Promise
 /** A room with requests of so many bytes in it, and in which of them were given their turn. */
 async function filled(...sizes: number[]) {
   const room = new BodyRoom(LARGEST);
-  const all = sizes.map(() => request());
+  const leaving = new AbortController();
+  onTestFinished(() => leaving.abort());
+  const all = sizes.map(() => request(leaving.signal));
   const began: number[] = [];
   for (const [i, size] of sizes.entries()) {
     await arrive(room, all[i]!, size);
-    void room.turn(all[i]!).then(() => began.push(i));
+    room.turn(all[i]!).then(
+      () => began.push(i),
+      () => {}, // It still waits when the test is over.
+    );
   }
   await Promise.resolve();
   return { room, all, began, done: (i: number) => room.done(all[i]!) };
