@@ -13,7 +13,7 @@ const NOT_IN_NODE = [
   'tests/architecture.test.ts',
   '**/node_modules/**',
 ];
-/** One after the other with the same modules, which are loaded, and compiled by V8, once: a third less work. Such tests leave nothing behind in a module. */
+/** One after the other with the same modules, which are loaded, and compiled by V8, once: a third less work. Such tests leave nothing behind, in a module or as a timer (decisions/0026). */
 const TOGETHER = ['tests/{model,mango,query,database,remote}/**/*.test.ts'];
 
 /** Each file, or each series of files, has a thread, which begins sooner than a process. */

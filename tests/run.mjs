@@ -30,7 +30,7 @@ const onlyBrowsers = process.argv[2] === 'browsers';
 const browsers = [];
 
 if (!onlyBrowsers) await run('architecture');
-// Side by side: in both, most of the time is spent waiting. What the second says is printed when the first has ended.
+// Side by side: each waits now and then, and together they keep two cores busy. What the second says is printed when the first has ended.
 const inBrowser = hasBrowser ? runProject('browser', { aside: !onlyBrowsers }) : undefined;
 if (!onlyBrowsers) await run('node*');
 if (inBrowser !== undefined) conclude(await inBrowser);
