@@ -199,6 +199,32 @@ describe('destroyed by another handle of this page', () => {
     feeds[2]!.cancel();
   });
 
+  it.each([
+    200, 403,
+  ])('feeds that find it missing before the deletion is answered wait for that: %i', async (status) => {
+    const server = testServer();
+    let missing = 0;
+    const fetch: typeof server.fetch = async (input, init) => {
+      const answer = await server.fetch(input, init);
+      if (answer.status === 404 && `${input}`.includes('_changes')) missing++;
+      if (init?.method !== 'DELETE') return answer;
+      await vi.waitUntil(() => missing === 2, 5_000);
+      // Some turns more, in which a feed that does not wait has ended.
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      return status === 200 ? answer : Response.json({ error: 'forbidden', reason: 'no' }, { status });
+    };
+    const [one, two] = [0, 1].map(() => new SettleDB(`${ORIGIN}/db`, { fetch })) as [SettleDB, SettleDB];
+    await one.info();
+    const ends = [one, two].map((db) => db.changes({ live: true }).catch((error) => error));
+    // They wait for a change, which is where the deletion finds them.
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    const destroyed = one.destroy().catch((error) => error);
+    const [end, result] =
+      status === 200 ? [{ status: 'cancelled' }, { ok: true }] : [{ status: 404 }, { status }];
+    for (const each of ends) expect(await each).toMatchObject(end);
+    expect(await destroyed).toMatchObject(result);
+  });
+
   it('a handle asks the server as before: missing, until somebody makes it anew', async () => {
     const server = testServer();
     const [one, two] = [open(server, `${ORIGIN}/db`), open(server, `${ORIGIN}/db`)];

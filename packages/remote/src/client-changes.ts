@@ -47,6 +47,8 @@ export interface RemoteFeedOptions {
   /** Whether a live feed waits with one continuous request, rather than with one request after another. */
   readonly continuous: boolean;
   readonly bytes: Bytes | undefined;
+  /** Awaited before a feed ends because the database is missing: if somebody here is deleting it, the feed is cancelled meanwhile. */
+  readonly missing: () => Promise<void>;
 }
 
 export function remoteChanges<Content extends object>(
@@ -75,6 +77,9 @@ async function run(
   const leave = http.onClose(() => controller.cancel());
   try {
     return await new Reader(http, options, how.bytes, controller).read(how.continuous);
+  } catch (error) {
+    if (isDatabaseError(error) && error.name === 'not_found') await how.missing();
+    throw error;
   } finally {
     leave();
   }

@@ -43,6 +43,7 @@ import { remoteChanges } from './client-changes';
 import { checkRevsDiff } from './client-check';
 import { Connection } from './client-connection';
 import * as whole from './client-database';
+import { destroying, settledDestruction } from './client-destroying';
 import { checkEdits, checkPut } from './client-edits';
 import type { Http } from './client-http';
 import { LocalDocs } from './client-local-docs';
@@ -147,7 +148,8 @@ export class RemoteDatabase<Content extends object = object>
   changes(options: ChangesOptions = {}): ChangesFeed<Content> {
     const { feed, bytes } = this.#options;
     const connect = () => this.#connection.ready();
-    return remoteChanges<Content>(connect, options, { continuous: feed === 'continuous', bytes });
+    const missing = () => settledDestruction(this.address);
+    return remoteChanges<Content>(connect, options, { continuous: feed === 'continuous', bytes, missing });
   }
 
   async revsDiff(
@@ -242,7 +244,8 @@ export class RemoteDatabase<Content extends object = object>
 
   /** A database that does not exist counts as destroyed. */
   async destroy(options: CallOptions = {}): Promise<{ ok: true }> {
-    await this.#connection.write((http) => whole.destroy(http, options), options.signal, true);
+    const work = (http: Http) => destroying(this.address, whole.destroy(http, options));
+    await this.#connection.write(work, options.signal, true);
     this.#connection.end();
     return { ok: true };
   }
