@@ -61,6 +61,8 @@ describe('a page that is put away', () => {
     say('resume');
     turn('pagehide');
     turn('pageshow');
+    // One that is left for good is not put away.
+    dispatchEvent(new PageTransitionEvent('pagehide', { persisted: false }));
     stop();
     turn('pagehide');
     say('freeze');

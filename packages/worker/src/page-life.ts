@@ -22,21 +22,18 @@ export function onPutAway(away: () => void, still: () => void, back: () => void)
   const hide = (event: PageTransitionEvent): void => {
     if (event.persisted) leave();
   };
-  const show = (event: PageTransitionEvent): void => {
-    if (event.persisted) enter();
-  };
   // Added while the event is on its way to the document, it is called after the listeners of programs.
   const last = (): void => document.addEventListener('freeze', still, { once: true });
   document.addEventListener('freeze', leave);
   addEventListener('freeze', last, true);
   document.addEventListener('resume', enter);
   addEventListener('pagehide', hide);
-  addEventListener('pageshow', show);
+  addEventListener('pageshow', enter);
   return () => {
     document.removeEventListener('freeze', leave);
     removeEventListener('freeze', last, true);
     document.removeEventListener('resume', enter);
     removeEventListener('pagehide', hide);
-    removeEventListener('pageshow', show);
+    removeEventListener('pageshow', enter);
   };
 }
