@@ -3,7 +3,7 @@ import type { Database } from '@settledb/core';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { ServerRequest } from '../../packages/remote/src/server-request';
 import { BodyRoom } from '../../packages/remote/src/server-room';
-import { testServer, URL_OF_DB } from './support';
+import { type TestServer, testServer, URL_OF_DB } from './support';
 
 /** Bytes of the largest request: 2 MiB are worked on at a time, 8 MiB held. */
 const LARGEST = 1024 * 1024;
@@ -115,23 +115,55 @@ describe('large bodies', () => {
   });
 });
 
+/** PUTs multipart documents whose text ends with `y` when they are told to end. */
+function slowly(server: TestServer, text: string) {
+  const bytes = new TextEncoder().encode(text);
+  const ends: (() => void)[] = [];
+  const put = (i: number): Promise<Response> => {
+    const body = new ReadableStream<Uint8Array>({
+      start: (controller) => controller.enqueue(bytes),
+      pull: async (controller) => {
+        await new Promise<void>((resolve) => ends.push(resolve));
+        controller.enqueue(new TextEncoder().encode('y\r\n--b--'));
+        controller.close();
+      },
+    });
+    const headers = { 'content-type': 'multipart/related; boundary=b' };
+    const init = { method: 'PUT', headers, body, duplex: 'half' } as RequestInit;
+    return server.fetch(`${URL_OF_DB}/d${i}`, init);
+  };
+  return { put, ends };
+}
+
+/** The JSON of a multipart document of so many bytes, and what stands before its one attachment. */
+function beforeAttachment(bytes: number): string {
+  const _attachments = { a: { follows: true, content_type: 'a/b', length: 1 } };
+  const doc = JSON.stringify({ text: 'x'.repeat(bytes), _attachments });
+  return `--b\r\ncontent-type: application/json\r\n\r\n${doc}\r\n--b\r\n\r\n`;
+}
+
+/** Lets no bulk be written before it is let go. @returns what lets those go that wait */
+async function holdingBulks(server: TestServer): Promise<(() => void)[]> {
+  const database = (await server.databases.open('db'))!;
+  const { bulkDocs } = database;
+  const waiting: (() => void)[] = [];
+  database.bulkDocs = async (...given: Parameters<Database['bulkDocs']>) => {
+    await new Promise<void>((resolve) => waiting.push(resolve));
+    return bulkDocs.apply(database, given);
+  };
+  return waiting;
+}
+
+const writeLarge = (server: TestServer, i: number) =>
+  server.ask('POST', '/db/_bulk_docs', { docs: [{ _id: `large-${i}`, text: 'x'.repeat(200 * 1024) }] });
+
 describe('a server', () => {
   it('works on two of the largest at a time, answers small ones beside them, and has room again', async () => {
     const server = testServer({ limits: { request: 256 * 1024, document: 256 * 1024 } });
     await server.ask('PUT', '/db');
-    const database = (await server.databases.open('db'))!;
-    const { bulkDocs } = database;
-    const waiting: (() => void)[] = [];
-    database.bulkDocs = async (...given: Parameters<Database['bulkDocs']>) => {
-      await new Promise<void>((resolve) => waiting.push(resolve));
-      return bulkDocs.apply(database, given);
-    };
-    const write = (i: number) => {
-      const docs = [{ _id: `d${i}`, text: 'x'.repeat(200 * 1024) }];
-      return server.ask('POST', '/db/_bulk_docs', { docs });
-    };
+    const waiting = await holdingBulks(server);
     for (let turn = 0; turn < 2; turn++) {
-      const writes = Array.from({ length: 5 }, (_, i) => write(turn * 5 + i));
+      const writes = Array.from({ length: 5 }, (_, i) => writeLarge(server, turn * 5 + i));
       let answered = 0;
       for (const each of writes) void each.then(() => answered++);
       while (answered < 5) {
@@ -175,29 +207,45 @@ describe('a server', () => {
       `--b\r\ncontent-type: application/json\r\n\r\n${doc.replace(/("1":.*?}),("2":.*?})/, '$2,$1')}`,
       `\r\n--b\r\n\r\n${'x'.repeat(250 * 1024)}\r\n--b\r\n\r\n`,
     ].join('');
-    const ends: (() => void)[] = [];
-    const put = (i: number) => {
-      const body = new ReadableStream<Uint8Array>({
-        start: (controller) => controller.enqueue(new TextEncoder().encode(text)),
-        pull: async (controller) => {
-          await new Promise<void>((resolve) => ends.push(resolve));
-          controller.enqueue(new TextEncoder().encode('y\r\n--b--'));
-          controller.close();
-        },
-      });
-      const headers = { 'content-type': 'multipart/related; boundary=b' };
-      return server.fetch(`${URL_OF_DB}/d${i}`, {
-        method: 'PUT',
-        headers,
-        body,
-        duplex: 'half',
-      } as RequestInit);
-    };
+    const { put, ends } = slowly(server, text);
     const arriving = Array.from({ length: 8 }, (_, i) => put(i));
     await vi.waitFor(() => expect(ends).toHaveLength(8));
     expect((await put(8)).status).toBe(503);
     for (const end of ends) end();
     expect((await Promise.all(arriving)).map(({ status }) => status)).toEqual(Array(8).fill(201));
+  });
+
+  it('gives the JSON of a multipart document its turn', async () => {
+    const server = testServer({ limits: { request: 256 * 1024, document: 256 * 1024 } });
+    await server.ask('PUT', '/db');
+    const waiting = await holdingBulks(server);
+    const writing = [writeLarge(server, 0), writeLarge(server, 1)];
+    await vi.waitFor(() => expect(waiting).toHaveLength(2));
+    const { put, ends } = slowly(server, beforeAttachment(200 * 1024));
+    let isAnswered = false;
+    const putting = put(0).finally(() => {
+      isAnswered = true;
+    });
+    await vi.waitFor(() => expect(ends).toHaveLength(1));
+    ends[0]!();
+    for (let i = 0; i < 5; i++) await server.ask('GET', '/db');
+    expect(isAnswered).toBe(false);
+    waiting[0]!();
+    expect((await putting).status).toBe(201);
+    waiting[1]!();
+    await Promise.all(writing);
+  });
+
+  it('counts it as what it becomes while its attachments come, and keeps nobody waiting for these', async () => {
+    const server = testServer();
+    await server.ask('PUT', '/db');
+    const { put, ends } = slowly(server, beforeAttachment(6_000_000));
+    const statuses: number[] = [];
+    const putting = Array.from({ length: 9 }, async (_, i) => statuses.push((await put(i)).status));
+    await vi.waitFor(() => expect(statuses).toEqual([503]));
+    for (const end of ends) end();
+    await Promise.all(putting);
+    expect(statuses).toEqual([503, ...Array(8).fill(201)]);
   });
 
   it('has room for the largest of every kind', async () => {

@@ -60,9 +60,12 @@ export async function readMultipartDoc(context: DatabaseContext): Promise<Multip
     const type = first.value.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase();
     if (type !== JSON_TYPE) throw failure(415, 'bad_content_type', `Content-Type must be ${JSON_TYPE}`);
     const text = await gather(room.counted(request, bounded(first.value.body, limits.request, tooLarge)));
+    await room.turn(request);
     const doc = parseUtf8Json(text);
     if (!isObject(doc)) throw badRequest('Document must be a JSON object');
     const order = attachmentOrder(new TextDecoder().decode(text));
+    // Its attachments may take as long as their client likes.
+    room.begun(request);
     return { doc: await withStreams(context, doc, order, parts), leave };
   } catch (error) {
     await leave();

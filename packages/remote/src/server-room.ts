@@ -76,7 +76,7 @@ export class BodyRoom {
     }
   }
 
-  /** It is answered piece by piece: others have its turn, but what its body became is held until it is {@link done}. */
+  /** What is left of it may take long, as its client reads or sends piece by piece: others have its turn, but what its body became is held until it is {@link done}. */
   begun(request: ServerRequest): void {
     const held = this.#held.get(request);
     if (held?.isIn !== true) return;
