@@ -1,5 +1,5 @@
 /** Calls whose host is lost: which of them are asked of the next one, and which are refused because they may have been done. */
-import { locked } from '@settledb/core';
+import { closed, locked } from '@settledb/core';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { transfers } from '../../packages/worker/src/streams';
@@ -185,14 +185,16 @@ describe('what is asked for while its host leaves', () => {
     expect(hosts.done).toEqual([[], ['putAttachment a']]);
   });
 
-  it('a feed, begins at the next host alone', async () => {
+  it('a feed and a write, begin at the next host alone', async () => {
     const { hosts, db } = await begun();
     const release = hosts.holdFirst();
     const held = db.get('held');
     await vi.waitFor(() => expect(hosts.done[0]).toEqual(['get held']), PATIENCE);
     const feed = db.changes({ live: true });
+    const put = db.put({ _id: 'a' });
     hosts.now.leave();
     await vi.waitFor(() => expect(hosts.done[1]).toContain('changes'), PATIENCE);
+    expect(await put).toMatchObject({ host: 1 });
     release();
     await held;
     expect(hosts.done[0]).toEqual(['get held']);
@@ -216,6 +218,27 @@ describe('a call that its host took', () => {
       ['put a', 'get b'],
       ['get b', 'put later'],
     ]);
+  });
+
+  it('and only reads is not refused by it after it has resigned: the next one answers', async () => {
+    const { hosts, db } = await begun();
+    let refuse!: () => void;
+    let answer!: () => void;
+    const refused = new Promise<void>((_, reject) => {
+      refuse = () => reject(closed());
+    });
+    const answered = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    hosts.gate = (_verb, host) => (host === 0 ? refused : answered);
+    const [get, put] = [db.get('b'), rejection(db.put({ _id: 'a' }))];
+    await vi.waitFor(() => expect(hosts.done[0]).toHaveLength(2), PATIENCE);
+    hosts.now.leave();
+    await vi.waitFor(() => expect(hosts.done[1]).toEqual(['get b']), PATIENCE);
+    refuse();
+    expect(await put).toMatchObject({ name: 'closed' });
+    answer();
+    expect(await get).toMatchObject({ host: 1 });
   });
 
   it.each([
