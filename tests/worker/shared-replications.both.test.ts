@@ -97,6 +97,47 @@ describe('replication', () => {
       expect(key({ t })).toBe(undefined);
   });
 
+  it('that cannot begin leaves no handle open', async () => {
+    let open = 0;
+    const { Hosted } = hostAndPage({}, {}, () => {
+      open++;
+      const to = (): void => {
+        throw new TypeError('not so');
+      };
+      return { on: () => {}, close: async () => void open--, replicate: { to } };
+    });
+    const db = new Hosted('one');
+    await expect(db.replicate.to('two', { live: true })).rejects.toThrow('not so');
+    expect(open).toBe(1);
+  });
+
+  it('that was left is not taken for the one that others began since', async () => {
+    const shared = new SharedFeeds();
+    let begun = 0;
+    const follow = (): FeedLike =>
+      shared.follow('key', () => {
+        begun++;
+        return new BasicFeed<unknown, unknown>(
+          ({ signal }) => new Promise((end) => onAbort(signal, () => end({}))),
+        ) as unknown as FeedLike;
+      });
+    const left = follow();
+    await undefined;
+    left.cancel();
+    const next = follow();
+    await left;
+    const other = follow();
+    expect(begun).toBe(2);
+    for (const feed of [next, other]) feed.cancel();
+    await Promise.all([next, other]);
+  });
+
+  it('ends for a page, too, that asks for it just when it ends', async () => {
+    const over = new BasicFeed<unknown, unknown>(async () => ({ ok: true }));
+    await over;
+    expect(await new SharedFeeds().follow('key', () => over as unknown as FeedLike)).toEqual({ ok: true });
+  });
+
   it('goes as fast as the fastest page, and keeps little for one that is slower, or stands still', async () => {
     const COUNT = 1_000;
     let pushed = 0;
