@@ -70,8 +70,21 @@ describe('handles', () => {
   });
 
   it('are refused by a host that keeps their database elsewhere than they say, and write nothing there', async () => {
-    const world = memory();
-    const { page } = hostAndPage({}, {}, contextOf(SettleDB.defaults({ adapter: world })));
+    const context = contextOf(SettleDB.defaults({ adapter: memory() }));
+    const open = new Set<unknown>();
+    const { page } = hostAndPage(
+      {},
+      {},
+      {
+        ...context,
+        open: (name, options) => {
+          const opened = context.open(name, options);
+          open.add(opened);
+          opened.on('closed', () => open.delete(opened));
+          return opened;
+        },
+      },
+    );
     for (const adapters of [undefined, ['mine']]) {
       const db = new (page({ adapters }))('elsewhere');
       const refused = await rejection(db.put({ _id: 'a' }));
@@ -80,6 +93,7 @@ describe('handles', () => {
         expect(refused).toMatchObject({ message: expect.stringContaining("{ adapters: ['memory'] }") });
       await db.close();
     }
+    await vi.waitFor(() => expect(open.size).toBe(0));
     const db = new (page({ adapters: ['memory'] }))('elsewhere');
     expect(db.adapter).toBe('memory');
     expect(await db.info()).toMatchObject({ doc_count: 0, adapter: 'memory' });
