@@ -89,6 +89,24 @@ describe('large bodies', () => {
     await arrive(room, request(), LARGEST);
   });
 
+  it('that are answered have given their turn to others once', async () => {
+    const { room, all, began, done } = await filled(...Array<number>(5).fill(LARGEST));
+    room.begun(all[0]!);
+    await vi.waitFor(() => expect(began).toEqual([0, 1, 2]));
+    done(0);
+    await new Promise((resolve) => setTimeout(resolve));
+    expect(began).toEqual([0, 1, 2]);
+  });
+
+  it('in two parts leave all that they held', async () => {
+    const { room, done } = await filled(...Array<number>(7).fill(LARGEST));
+    const parts = request();
+    for (let part = 0; part < 2; part++) await arrive(room, parts, LARGEST / 2);
+    room.done(parts);
+    for (let i = 0; i < 7; i++) done(i);
+    for (let i = 0; i < 8; i++) await arrive(room, request(), LARGEST);
+  });
+
   it('that wait leave with their client, and are refused after a minute', async () => {
     vi.useFakeTimers();
     try {
