@@ -162,4 +162,26 @@ describe('attachments over HTTP', () => {
     expect((await put(body)).status).toBe(201);
     expect(Object.keys((await db.get('a'))._attachments!)).toEqual(['f', 'g']);
   });
+
+  it('in a body that is refused are not read, and all that are held have one limit', async () => {
+    const { server, db } = setUp({ limits: { request: 1_000 } });
+    await db.info();
+    const put = async (text: string, then: () => void) => {
+      const body = new ReadableStream<Uint8Array>({
+        start: (controller) => controller.enqueue(new TextEncoder().encode(text)),
+        cancel: then,
+      });
+      const headers = { 'content-type': 'multipart/related; boundary=b' };
+      const init = { method: 'PUT', body, duplex: 'half', headers } as RequestInit;
+      return (await server.handle(new Request(`${ORIGIN}/db/a`, init))).status;
+    };
+    let left = 0;
+    expect(await put('--b\r\nContent-Type: text/plain\r\n\r\n', () => left++)).toBe(415);
+    // In another order than the object's, they are held.
+    const about = '{"follows":true,"content_type":"x/y"}';
+    const doc = `--b\r\nContent-Type: application/json\r\n\r\n{"_attachments":{"2":${about},"1":${about}}}`;
+    const part = `\r\n--b\r\n\r\n${'x'.repeat(600)}`;
+    expect(await put(doc + part + part, () => left++)).toBe(413);
+    expect(left).toBe(2);
+  });
 });
