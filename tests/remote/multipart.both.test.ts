@@ -184,7 +184,10 @@ describe('multipart', () => {
     for (const text of ['x'.repeat(40_000), 'a: b\r\n'.repeat(8_000), 'nothing\r\n\r\n', 'a: b\n\n', '\n']) {
       await expect(head(text)).rejects.toMatchObject({ status: 400 });
     }
-    await expect(readAll(cut(encode('x'.repeat(40_000)), [999]), 'b')).rejects.toMatchObject({ status: 400 });
+    for (const end of ['', '\r\n--b\r\n\r\n\r\n--b--']) {
+      const late = readAll(cut(encode('x'.repeat(40_000) + end), [999]), 'b');
+      await expect(late).rejects.toMatchObject({ status: 400 });
+    }
   });
 
   it('finds the boundary of a type, quoted or not, and refuses one that is none', () => {
