@@ -94,6 +94,8 @@ describe('session cookies', () => {
     expect(renewed.headers.get('set-cookie')).toMatch(
       /Max-Age=5000; Path=\/; HttpOnly; SameSite=None; Secure$/,
     );
+    const out = await longer.ask('DELETE', '/_session', undefined, cookie);
+    expect(out.headers.get('set-cookie')).toMatch(/^AuthSession=; /); // Not renewed.
   });
 
   it('are signed by a secret that no path leads to', async () => {
