@@ -168,6 +168,9 @@ describe('the body of a request', () => {
     expect([response.status, (await response.json()).error]).toEqual([413, 'too_large']);
     expect(sent).toBeLessThan(10);
     expect((await server.ask('PUT', '/db/a', { a: 'x'.repeat(1000) })).status).toBe(413);
+    const longer = { docs: [], more: 'x'.repeat(2000) };
+    const said = { 'content-length': '10' };
+    expect((await server.ask('POST', '/db/_bulk_docs', longer, said)).status).toBe(413);
     // One document is bounded by itself, wherever it comes: nothing stored could not be written again.
     const inBulk = await server.ask('POST', '/db/_bulk_docs', { docs: [{ _id: 'b', a: 'x'.repeat(1500) }] });
     expect([inBulk.status, inBulk.body]).toEqual([413, { error: 'document_too_large', reason: 'b' }]);
