@@ -55,7 +55,7 @@ async function purgeOne(database: Database, id: string, rev: Rev): Promise<boole
     await database.purge(id, rev);
     return true;
   } catch (error) {
-    if (isDatabaseError(error) && [400, 404, 409].includes(error.status)) return false;
+    if (isDatabaseError(error) && [400, 404].includes(error.status)) return false;
     throw error;
   }
 }
