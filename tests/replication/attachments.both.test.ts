@@ -242,6 +242,37 @@ describe('what the target has', () => {
     for (const id of ['x', 'y']) expect(await attachmentsOf(c, id)).toEqual(await attachmentsOf(a, id));
   });
 
+  it.each([
+    'is not read then',
+    'comes with another that fails',
+  ])('and then has not (412), and %s: the replication does not go past it', async (how) => {
+    await put(a, 'x', { one: bytes(1000) });
+    await put(a, 'y', { one: bytes(1000, 5) });
+    await replicate(a, b);
+    for (const id of ['x', 'y']) await a.put({ ...(await a.get(id)), n: 2 } as never);
+    const c = make();
+    const failure = { error: 'internal', status: 500, name: 'internal', reason: 'not now' };
+    const isUnread = how.startsWith('is');
+    const source = peer(a as never, {
+      bulkGet: async (request: { latest?: boolean }) => {
+        const { results } = await a.bulkGet(request as never);
+        if (request.latest || !isUnread) return { results };
+        return { results: results.map(({ id }) => ({ id, docs: [{ error: failure }] })) };
+      },
+    });
+    const target = peer(c as never, {
+      revsDiff: (revs: never) => b.revsDiff(revs),
+      bulkDocs: async ({ docs }: { docs: { _id: string }[] }, options: never) => {
+        const refused = isUnread ? [] : docs.filter(({ _id }) => _id === 'y');
+        const taken = docs.filter((doc) => !refused.includes(doc));
+        const rows = taken.length === 0 ? [] : await c.bulkDocs({ docs: taken } as never, options);
+        return [...rows, ...refused.map(({ _id }) => ({ ...failure, id: _id, error: true }))];
+      },
+    });
+    const result = { ok: false, last_seq: 0, docs_written: isUnread ? 0 : 1 };
+    await expect(replicate(source, target, { checkpoint: false })).rejects.toMatchObject({ result });
+  });
+
   const losses: [string, (db: Db, doc: { _id: string; _rev: string }) => Promise<unknown>][] = [
     ['edited and compacted', (db, doc) => db.put({ ...doc, n: 3 } as never).then(() => db.compact())],
     ['purged', (db, { _id, _rev }) => db.purge(_id, _rev)],
@@ -336,6 +367,7 @@ describe('an attachment that is not what it is said to be', () => {
     const data = bytes(2_000_000);
     await put(a, 'bad', { f: data });
     await a.put({ _id: 'plain' });
+    let stream!: ReadableStream<Uint8Array>;
     const { source } = watched(a, undefined, {
       openAttachment: async (...args: Parameters<Db['openAttachment']>) => {
         const opened = await a.openAttachment(...args);
@@ -348,7 +380,7 @@ describe('an attachment that is not what it is said to be', () => {
           truncated: data.slice(0, -1),
           substituted: bytes(data.length, 5),
         };
-        const stream = new Blob([(others[how] ?? data) as Uint8Array<ArrayBuffer>]).stream();
+        stream = new Blob([(others[how] ?? data) as Uint8Array<ArrayBuffer>]).stream();
         return { ...opened, stream, ...given[how] };
       },
     });
@@ -357,6 +389,8 @@ describe('an attachment that is not what it is said to be', () => {
       (failure: object) => failure,
     );
     expect(error).toMatchObject({ result: { ok: false, last_seq: 0 } });
+    // It was read to its end, or is let go.
+    if (!stream.locked) expect(await stream.getReader().read()).toMatchObject({ done: true });
     expect(await b.get('bad').catch(({ status }) => status)).toBe(404);
     await replicate(a, b);
     expect(await attachmentsOf(b, 'bad')).toEqual(await attachmentsOf(a, 'bad'));
