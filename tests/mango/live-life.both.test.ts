@@ -120,6 +120,42 @@ describe('the life of a live result', () => {
     expect(new Set(told)).toEqual(new Set(['complete']));
   });
 
+  it('ends when another handle destroys the database, of every kind, and a new one is of the next', async () => {
+    const map: MapFunction = (doc, emit) => emit(doc._id);
+    const kinds: ((db: SettleDB) => LiveQuery<unknown>)[] = [
+      (db) => db.live.find({ selector: {} }),
+      (db) => db.live.allDocs(),
+      (db) => db.live.query(map),
+    ];
+    const name = `live-destroyed-${Date.now()}`;
+    const [db, other] = [open(name), open(name)];
+    await db.put({ _id: 'a' });
+    const told: string[] = [];
+    const listen = (what: string, live: LiveQuery<unknown>): void =>
+      void live.subscribe({
+        complete: () => told.push(what),
+        error: (error) => told.push(`${what}: ${error}`),
+      });
+    const [heard, left, begun] = [0, 1, 2].map(() => kinds.map((make) => make(db)));
+    for (const live of [...heard!, ...left!, ...begun!]) for await (const _ of live) break; // Its code is there.
+    for (const live of heard!) listen('heard', live);
+    for (const live of begun!) listen('begun', live);
+    await other.destroy();
+    for (const live of left!) listen('left', live);
+    const all = ['heard', 'begun', 'left'].flatMap((what) => Array<string>(3).fill(what));
+    await vi.waitFor(() => expect([...told].sort()).toEqual(all.sort()));
+    const next = kinds.map((make) => hear(make(db)));
+    await db.put({ _id: 'b' });
+    const shown = () =>
+      next.map(({ last }) =>
+        JSON.stringify(last ?? null)
+          .match(/"(_id|id)":"."/g)
+          ?.join(),
+      );
+    await vi.waitFor(() => expect(shown()).toEqual(['"_id":"b"', '"id":"b"', '"id":"b"']));
+    for (const { leave } of next) leave();
+  });
+
   it('hears its signal only while somebody listens, and is over when it is aborted meanwhile', async () => {
     const db = open();
     const abort = new AbortController();

@@ -12,7 +12,7 @@ import type {
 } from '@settledb/core';
 import type { Indexes, IndexHost } from './indexes';
 import type { WatchCommits } from './live/hub';
-import { LiveQueries } from './live/live';
+import { type LiveHost, LiveQueries } from './live/live';
 import { Mango } from './mango/mango';
 import { Views, type ViewsOptions } from './views';
 
@@ -32,13 +32,13 @@ export class LocalQueries implements Required<Queries> {
     this.#views.leave();
   }
 
-  /** @param host the handle that the results belong to: they end with it */
-  live(host: ConstructorParameters<typeof LiveQueries>[0]): LiveQueries {
+  /** @param host the handle that the results belong to @param life they end with it */
+  live(host: LiveHost, life: AbortSignal): LiveQueries {
     const watch: WatchCommits = (listener) =>
       this.#store.watch(({ type }) => {
         if (type === 'commit') listener();
       });
-    return new LiveQueries(host, this.#mango, watch);
+    return new LiveQueries(host, life, this.#mango, watch);
   }
 
   query(view: string | MapFunction | ViewSource, options?: ViewOptions) {

@@ -160,6 +160,7 @@ export class HostedHandle extends Emitter {
       // Workers come and go, for hours if a device sleeps: like feeds, existing results go on with the next worker.
       return new LiveQueries(
         this as never,
+        this.#here.signal,
         undefined,
         this.adapter === 'http' ? undefined : watch,
         (error) => isTerminated(error) && !this.#link.isOver,

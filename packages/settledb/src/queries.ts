@@ -26,7 +26,7 @@ const indexesOf = new WeakMap<Database, Indexes>();
 
 /** Queries with live results of their own, which need not query anew for each change. */
 interface WithLive {
-  live(host: LiveHost): LiveQueries;
+  live(host: LiveHost, life: AbortSignal): LiveQueries;
 }
 type LiveHost = ConstructorParameters<typeof LiveQueries>[0];
 
@@ -56,10 +56,10 @@ export class HandleQueries {
     return this.#opened.queries;
   }
 
-  /** Live results on a database, for the handle `host`: they share its changes feed. */
-  liveOf(database: Database, host: LiveHost): Promise<LiveQueries> {
-    if (this.#live?.database === database) return this.#live.live;
-    const made = { database, live: this.#makeLive(database, host) };
+  /** Live results on a database, for the handle `host`: they share its changes feed, and end with this `life`. */
+  liveOf(database: Database, host: LiveHost, life: AbortSignal): Promise<LiveQueries> {
+    if (this.#live?.database === database && this.#live.life === life) return this.#live.live;
+    const made = { database, life, live: this.#makeLive(database, host, life) };
     this.#live = made;
     made.live.catch(() => {
       // This caller gets the error, and the next one tries again.
@@ -67,11 +67,15 @@ export class HandleQueries {
     });
     return made.live;
   }
-  #live: { readonly database: Database; readonly live: Promise<LiveQueries> } | undefined;
+  #live:
+    | { readonly database: Database; readonly life: AbortSignal; readonly live: Promise<LiveQueries> }
+    | undefined;
 
-  async #makeLive(database: Database, host: LiveHost): Promise<LiveQueries> {
+  async #makeLive(database: Database, host: LiveHost, life: AbortSignal): Promise<LiveQueries> {
     const [{ LiveQueries }, queries] = await Promise.all([queryCode.load(), this.of(database)]);
-    return 'live' in queries ? (queries as unknown as WithLive).live(host) : new LiveQueries(host);
+    return 'live' in queries
+      ? (queries as unknown as WithLive).live(host, life)
+      : new LiveQueries(host, life);
   }
 
   /** Loads the code for indexes that follow writes without a query. */

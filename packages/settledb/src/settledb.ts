@@ -482,11 +482,13 @@ export class SettleDB<Content extends AnyContent = AnyContent>
 
   /**
    * Results that stay current: `for await (const { docs } of db.live.find({ selector }))`, or `.subscribe(listener)`. They follow
-   * every change, whoever made it, and end with their `signal`, with `cancel()` and with this handle.
+   * every change, whoever made it, and end with their `signal`, with `cancel()`, with this handle, and when the database is destroyed.
    */
   get live(): LazyLive<Content> {
     this.#live ??= lazyLive<Content>(() =>
-      this.#connection.run((database) => this.#queries.liveOf(database, this as never)),
+      this.#connection.run((database) =>
+        this.#queries.liveOf(database, this as never, this.#connection.life),
+      ),
     );
     return this.#live;
   }

@@ -16,7 +16,7 @@ export type LiveObserver<Result> =
       readonly next?: ((result: Result) => void) | undefined;
       /** A query failed; nothing follows. Without this listener the error is an unhandled rejection. */
       readonly error?: ((error: unknown) => void) | undefined;
-      /** The signal was aborted, the live result was cancelled, or the database was closed. */
+      /** The signal was aborted, the live result was cancelled, or the database was closed or destroyed. */
       readonly complete?: (() => void) | undefined;
     };
 
@@ -50,14 +50,21 @@ export class RunningQuery<Result> implements LiveQuery<Result> {
   /** The work while there are listeners. */
   #run: Run<Result> | undefined;
   /** Listened to only while it runs: a long-lived signal must not keep abandoned results in memory. */
-  readonly #signal: AbortSignal | undefined;
-  #unlisten: (() => void) | undefined;
+  readonly #signals: readonly AbortSignal[];
+  #unlisten: (() => void)[] = [];
   #ended: { readonly error?: unknown } | undefined;
 
-  /** @param makeEvaluator called each time it starts, because a former evaluation may still be running */
-  constructor(hub: ChangeHub, makeEvaluator: () => Evaluator<Result>, signal?: AbortSignal | undefined) {
+  /**
+   * @param makeEvaluator called each time it starts, because a former evaluation may still be running
+   * @param signals each of which ends it
+   */
+  constructor(
+    hub: ChangeHub,
+    makeEvaluator: () => Evaluator<Result>,
+    signals: readonly (AbortSignal | null | undefined)[],
+  ) {
     this.#means = { hub, makeEvaluator };
-    this.#signal = signal;
+    this.#signals = signals.filter((signal) => signal != null);
   }
 
   get current(): Result | undefined {
@@ -68,7 +75,7 @@ export class RunningQuery<Result> implements LiveQuery<Result> {
     // A new object: the same observer may subscribe twice.
     const listener = typeof observer === 'function' ? { next: observer } : { ...bound(observer) };
     const leave = (): void => this.#leave(listener);
-    if (this.#signal?.aborted) this.#end({});
+    if (this.#signals.some(({ aborted }) => aborted)) this.#end({});
     if (this.#ended !== undefined) queueMicrotask(() => end(listener, this.#ended!));
     else this.#join(listener);
     return Object.assign(leave, { unsubscribe: leave });
@@ -96,7 +103,7 @@ export class RunningQuery<Result> implements LiveQuery<Result> {
       },
       end: (ending) => this.#end(ending),
     });
-    this.#unlisten = this.#signal && onAbort(this.#signal, () => this.cancel());
+    this.#unlisten = this.#signals.map((signal) => onAbort(signal, () => this.cancel()));
   }
 
   #leave(listener: Listener<Result>): void {
@@ -108,7 +115,7 @@ export class RunningQuery<Result> implements LiveQuery<Result> {
   }
 
   #stop(): void {
-    this.#unlisten?.();
+    for (const unlisten of this.#unlisten) unlisten();
     this.#run?.stop();
     this.#run = undefined;
   }

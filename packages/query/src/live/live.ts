@@ -2,7 +2,6 @@
 import {
   type AllDocsOptions,
   type AllDocsResult,
-  closed,
   type Database,
   type FeedController,
   type FindRequest,
@@ -27,10 +26,6 @@ import { sameResult } from './same';
  */
 export const LIVE_LIMIT = 10_000;
 
-const LEFT = 'left';
-/** Of a database that is no more. */
-const ENDED: Evaluator<never> = { evaluate: () => Promise.reject(closed()) };
-
 export type LiveHost = Pick<Database, 'info' | 'changes' | 'allDocs'> & Pick<Queries, 'query' | 'find'>;
 
 /** Results that stay current, each as long as somebody subscribes to it. */
@@ -47,18 +42,24 @@ export interface Live<Content extends object = object> {
 
 export class LiveQueries<Content extends object = object> implements Live<Content> {
   readonly #host: LiveHost;
+  readonly #life: AbortSignal;
   /** Live finds use this; absent if finds are answered elsewhere, as for a remote database. */
-  #mango: Mango | typeof LEFT | undefined;
+  #mango: Mango | undefined;
   readonly #hub: ChangeHub;
 
-  /** @param isPassing whether a failure will pass: the last results then stay, and queries are repeated. Default: none does */
+  /**
+   * @param life aborted when the database is closed or destroyed: results end then, also those that nobody listens to
+   * @param isPassing whether a failure will pass: the last results then stay, and queries are repeated. Default: none does
+   */
   constructor(
     host: LiveHost,
+    life: AbortSignal,
     mango?: Mango | undefined,
     watch?: WatchCommits | undefined,
     isPassing: IsPassing = () => false,
   ) {
     this.#host = host;
+    this.#life = life;
     this.#mango = mango;
     this.#hub = new ChangeHub(host, watch, isPassing);
   }
@@ -72,8 +73,7 @@ export class LiveQueries<Content extends object = object> implements Live<Conten
     }, sameFind);
     const make = (): Evaluator<FindResult> => {
       const mango = this.#mango;
-      if (mango === undefined) return again();
-      return mango === LEFT ? ENDED : new LiveFind(mango.source, mango.catalog, asked);
+      return mango === undefined ? again() : new LiveFind(mango.source, mango.catalog, asked);
     };
     return this.#run(make, signal) as LiveQuery<FindResult<Content>>;
   }
@@ -94,9 +94,9 @@ export class LiveQueries<Content extends object = object> implements Live<Conten
     ) as LiveQuery<AllDocsResult<Content>>;
   }
 
-  /** The database is no more: results that nobody listens to now, and that are kept, must not keep it. */
+  /** The database is no more, or cannot be reached: results that nobody listens to now, and that are kept, must not keep it. */
   leave(): void {
-    if (this.#mango !== undefined) this.#mango = LEFT;
+    this.#mango = undefined;
     this.#hub.leave();
   }
 
@@ -119,7 +119,7 @@ export class LiveQueries<Content extends object = object> implements Live<Conten
   }
 
   #run<Result>(make: () => Evaluator<Result>, signal: AbortSignal | undefined): LiveQuery<Result> {
-    return new RunningQuery(this.#hub, make, signal);
+    return new RunningQuery(this.#hub, make, [this.#life, signal]);
   }
 
   /** Queries anew each time, and keeps the parts of the last result that are unchanged. */
