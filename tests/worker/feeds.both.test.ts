@@ -165,6 +165,21 @@ describe('live results', () => {
     await rows.return?.();
   });
 
+  it('of one handle share one feed', async () => {
+    const { Hosted } = hostAndPage();
+    const db = new Hosted('notes');
+    const changes = vi.spyOn(db, 'changes');
+    const found = db.live.find({ selector: {} });
+    const listed = [db.live.allDocs(), db.live.allDocs()];
+    const leave = [found, ...listed].map((live) => live.subscribe(() => {}));
+    const counts = () => [found.current?.docs.length, ...listed.map(({ current }) => current?.rows.length)];
+    await vi.waitFor(() => expect(counts()).toEqual([0, 0, 0]));
+    await db.put({ _id: 'a' });
+    await vi.waitFor(() => expect(counts()).toEqual([1, 1, 1]));
+    expect(changes).toHaveBeenCalledTimes(1);
+    for (const each of leave) each();
+  });
+
   it('that there are go on when no worker answered for a while; first ones fail, as calls do', async () => {
     const lost = new DatabaseError({ status: 503, name: 'worker_terminated', reason: 'no answer' });
     let losses = 0;

@@ -22,6 +22,7 @@ import type {
   SnapshotOptions,
   SnapshotResult,
 } from '@settledb/dump';
+import type { LiveQueries } from '@settledb/query';
 import { nameOf } from '@settledb/remote/name';
 import {
   againOptions,
@@ -155,20 +156,26 @@ export class HostedHandle extends Emitter {
       // A late caller gets an error; live results that exist already complete.
       if (this.#over) throw closed();
       const { LiveQueries } = await queryCode.load();
+      const life = this.#here.signal;
+      if (this.#results?.life === life) return this.#results.live;
       // A remote database reports no purges in a worker either.
       const watch = (look: () => void): (() => void) => this.#watchPurges(look);
       // Workers come and go, for hours if a device sleeps: like feeds, existing results go on with the next worker.
-      return new LiveQueries(
+      const live = new LiveQueries(
         this as never,
-        this.#here.signal,
+        life,
         undefined,
         this.adapter === 'http' ? undefined : watch,
         (error) => isTerminated(error) && !this.#link.isOver,
       );
+      this.#results = { life, live };
+      return live;
     });
     return this.#live;
   }
   #live: LazyLive<AnyContent> | undefined;
+  /** All live results share one changes feed, as long as they are of one database. */
+  #results: { readonly life: AbortSignal; readonly live: LiveQueries } | undefined;
 
   async destroy(options: CallOptions = {}): Promise<unknown> {
     const answered = this.#call('destroy', [options]);
