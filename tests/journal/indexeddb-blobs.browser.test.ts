@@ -24,6 +24,19 @@ it('adds its store to a database of format 1, and keeps what is in it', async ()
   await journal.close();
 });
 
+it('reads chunks that were stored before they had checksums', async () => {
+  const name = `bare-${Date.now()}`;
+  onTestFinished(() => deleteDB(`settledb:${name}`));
+  const journal = await indexeddb().open(name);
+  const db = await openDB(`settledb:${name}`);
+  await db.put('blob', noise(1003), [place, 0]);
+  await db.put('blob', noise(10), [place, 1]);
+  db.close();
+  expect(same((await journal.blobs.get(place, 0))!, noise(1003))).toBe(true);
+  expect(same((await journal.blobs.get(place, 1))!, noise(10))).toBe(true);
+  await journal.close();
+});
+
 it('finds every kind of damage to a record', async () => {
   const name = `damaged-${Date.now()}`;
   onTestFinished(() => deleteDB(`settledb:${name}`));

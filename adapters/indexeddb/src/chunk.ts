@@ -15,6 +15,8 @@ export function chunkRecord(chunk: Uint8Array): ChunkRecord {
 /** @throws DatabaseError `corrupt` */
 export function bytesOf(value: unknown, place: string, index: number): Uint8Array | undefined {
   if (value === undefined) return undefined;
+  // The first builds stored the bytes alone: nothing tells whether these are damaged.
+  if (ArrayBuffer.isView(value)) return value as Uint8Array;
   const { bytes, sum } = value as Partial<ChunkRecord>;
   // Not by class: where a page, and the way it copies, are simulated (jsdom, fake-indexeddb) the class is another realm's.
   if (ArrayBuffer.isView(bytes) && checksum(bytes) === sum) return bytes;

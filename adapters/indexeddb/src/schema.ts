@@ -6,7 +6,8 @@
  *   meta   'state'  → { id, epoch, through, fence, by, barriers }     read by every append that is not sure to be alone, in its own transaction
  *          'manifest' → text
  *          0, 1, …    → noise, in whose place something else has room (reserve.ts)
- *   blob   [place, i] → { sum, bytes }          chunk i of the content at a place, and its checksum (chunk.ts)
+ *   blob   [place, i] → { sum, bytes }          chunk i of the content at a place, and its checksum (chunk.ts);
+ *                   of the first builds: bytes
  */
 
 import { corrupt, uuid } from '@settledb/core';
