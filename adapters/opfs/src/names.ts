@@ -22,8 +22,11 @@ const COPY_BYTES = 64 * 1024;
 
 /** What a state says. */
 interface State {
-  /** Part of the names under which the files are stored: no other database, made anew in this one's place, has the same. */
-  readonly id: string;
+  /**
+   * Part of the names under which the files are stored: no other database, made anew in this one's place, has the same. Databases of
+   * the first builds have none.
+   */
+  readonly id?: string;
   /** Whether a context has, or had, the database open and did not say that it ended. */
   readonly open: boolean;
   /** The number of the next file. */
@@ -32,6 +35,7 @@ interface State {
 }
 
 export class Names {
+  /** Empty for a database of the first builds. */
   readonly id: string;
   /** By name. */
   readonly numbers: Map<string, number>;
@@ -66,7 +70,7 @@ export class Names {
     this.#handle = handle;
     this.#serial = newest?.serial ?? 0;
     this.#at = newest?.at === 0 ? COPY_BYTES : 0;
-    this.id = state?.id ?? uuid();
+    this.id = state === undefined ? uuid() : (state.id ?? '');
     this.#next = state?.next ?? 1;
     this.open = state?.open ?? false;
     this.numbers = new Map(Object.entries(state?.names ?? {}));

@@ -164,7 +164,8 @@ export class NumberedFiles {
   }
 
   #stored(number: number): string {
-    return `f${number}-${this.state.id}`;
+    const { id } = this.state;
+    return id === '' ? `f${number}` : `f${number}-${id}`;
   }
 
   async #make(number: number): Promise<SyncHandle> {
@@ -215,7 +216,7 @@ export class NumberedFiles {
     const known = new Set([...this.state.numbers.values()].map((number) => this.#stored(number)));
     const left: string[] = [];
     const names = this.#directory as unknown as { keys(): AsyncIterable<string> };
-    for await (const name of names.keys()) if (/^f\d+-/.test(name) && !known.has(name)) left.push(name);
+    for await (const name of names.keys()) if (/^f\d+(-|$)/.test(name) && !known.has(name)) left.push(name);
     await Promise.allSettled(left.map((name) => this.#directory.removeEntry(name)));
   }
 }
