@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { hash128, MAX_GENERATION, quotaExceeded, useHash } from '../../packages/core/src/index';
-import { nextRev } from '../../packages/core/src/model/revision';
+import { nextRev } from '../../packages/core/src/model/next-rev';
 import type { DatabaseTables } from '../../packages/core/src/store/schema';
 import type { Store } from '../../packages/core/src/store/store';
 import { newStore, open, path } from './local';

@@ -7,7 +7,8 @@
 
 import { GrowingTree, hasRev, isLeaf, packTree, type RevPath, type RevTree } from '../model';
 import { conflict, corrupt, type DatabaseError, isDatabaseError } from '../model/errors';
-import { generationOf, hashOf, MAX_GENERATION, nextRev } from '../model/revision';
+import { nextRev } from '../model/next-rev';
+import { generationOf, hashOf, MAX_GENERATION } from '../model/revision';
 import type { Rev } from '../model/types';
 import type { BlobRefRow, BodyRow, DocRow } from '../store/schema';
 import type { Text } from '../store/store';

@@ -4,10 +4,12 @@
  */
 
 import type { RevPath } from '../model';
-import { pathOf, type SplitDoc, splitDoc } from '../model/document';
+import { pathOf } from '../model/document';
 import { type DatabaseError, invalidRev, isDatabaseError, missingId } from '../model/errors';
 import { isLocalId, uuid } from '../model/ids';
-import { formatRev, generationOf, MAX_GENERATION, nextRev } from '../model/revision';
+import { nextRev } from '../model/next-rev';
+import { formatRev, generationOf, MAX_GENERATION } from '../model/revision';
+import { type SplitDoc, splitDoc } from '../model/split-doc';
 import type { Rev, Revisions, WriteFailure } from '../model/types';
 import type { AttachmentSet } from './attachment-set';
 

@@ -5,8 +5,9 @@
  * A document taken apart has `_id`, `_rev`, `_revisions`, and the rest under {@link SPLIT}. Code that wraps a method must not be
  * handed one, so they pass only between methods that are known not to be wrapped (`takes-apart.ts`).
  */
-import { joinDoc, SPLIT, type SplitDoc } from './document';
+import { joinDoc } from './document';
 import { MAX_DEPTH } from './json';
+import { SPLIT, type SplitDoc } from './split-doc';
 import type { ExistingDoc, Revisions } from './types';
 
 export interface ApartDoc {

@@ -1,5 +1,5 @@
 /** What calls that have to wait were given: taken when the call is made, so what the caller makes of it meanwhile has no effect. */
-import { SPLIT, splitDoc } from './document';
+import { SPLIT, splitDoc } from './split-doc';
 
 /**
  * A document as it is now; the data of its attachments is read later. What would be refused stays as it is, and is refused when it is
