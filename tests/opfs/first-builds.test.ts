@@ -58,8 +58,12 @@ async function check(db: SettleDB<Content>): Promise<void> {
   }
 }
 
+/** Of a newer database, in whose place one of the first builds made this one. */
+const OTHER = '/settledb/db/f1-0123456789abcdef0123456789abcdef';
+
 it('is read, written to and compacted, and its files are those of one log', async () => {
   const system = await found();
+  system.disk.close(system.disk.make(OTHER));
   const db = open(system);
   await check(db);
   const { rev } = await db.put({ _id: 'more' });
@@ -71,10 +75,11 @@ it('is read, written to and compacted, and its files are those of one log', asyn
   await check(again);
   await again.compact();
   // A log and a pack.
-  await expect.poll(() => system.paths().filter((path) => /\/f\d+/.test(path)).length).toBe(2);
-  // The context ends: the next one looks for files that no name is left for, and takes none for such that has one.
+  await expect.poll(() => system.paths().filter((path) => /\/f\d+$/.test(path)).length).toBe(2);
+  // The context ends: the next one removes files that no name is left for.
   system.kill();
   const last = open(system);
   await check(last);
   await last.close();
+  expect(system.paths()).toContain(OTHER);
 });

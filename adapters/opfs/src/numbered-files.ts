@@ -216,7 +216,9 @@ export class NumberedFiles {
     const known = new Set([...this.state.numbers.values()].map((number) => this.#stored(number)));
     const left: string[] = [];
     const names = this.#directory as unknown as { keys(): AsyncIterable<string> };
-    for await (const name of names.keys()) if (/^f\d+(-|$)/.test(name) && !known.has(name)) left.push(name);
+    // One of the first builds that met a newer database made its own beside that one's files, which stay.
+    const ours = this.state.id === '' ? /^f\d+$/ : /^f\d+-/;
+    for await (const name of names.keys()) if (ours.test(name) && !known.has(name)) left.push(name);
     await Promise.allSettled(left.map((name) => this.#directory.removeEntry(name)));
   }
 }
