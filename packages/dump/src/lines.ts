@@ -142,7 +142,7 @@ export async function* ahead(text: AsyncGenerator<string>): AsyncGenerator<strin
       wake();
       if (piece !== '') yield piece;
       else if (!over) await woken();
-      else if (held.length === 0) break;
+      else break;
     }
     if (failure !== undefined) throw failure.error;
   } finally {
