@@ -13,8 +13,8 @@ const NOT_IN_NODE = [
   'tests/architecture.test.ts',
   '**/node_modules/**',
 ];
-/** One after the other with the same modules, which are loaded, and compiled by V8, once: a third less work. Such tests leave nothing behind, in a module or as a timer (decisions/0026). */
-const TOGETHER = ['tests/{model,mango,query,database,remote}/**/*.test.ts'];
+/** One after the other with the same modules, which are loaded, and compiled by V8, once: a third less work. Such tests leave nothing behind, in a module or as a timer (decisions/0026), and replace no module, as the recordings do. */
+const TOGETHER = ['tests/{model,mango,query,database}/**/*.test.ts', 'tests/remote/**/!(recordings).test.ts'];
 
 /** Each file, or each series of files, has a thread, which begins sooner than a process. */
 const inNode = { pool: 'threads', ...timeouts } as const;

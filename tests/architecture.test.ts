@@ -168,6 +168,17 @@ describe('the tree', () => {
     }
   });
 
+  it('replaces modules only in tests that have modules of their own: not where files share them, nor in pages, which keep them', () => {
+    const folders = ['model', 'mango', 'query', 'database', 'remote'].map((name) => `tests/${name}/`);
+    const replacing = readdirSync(join(root, 'tests'), { recursive: true, encoding: 'utf8' })
+      .map((name) => `tests/${name}`)
+      .filter((file) => file.endsWith('.test.ts') && /\bvi\.(mock|doMock)\(/.test(textOf(file)));
+    const isShared = (file: string): boolean =>
+      folders.some((folder) => file.startsWith(folder)) || /\.(both|browser)\./.test(file);
+    expect(replacing.length).toBeGreaterThan(1);
+    expect(replacing.filter(isShared)).toEqual(['tests/remote/recordings.test.ts']);
+  });
+
   it('reaches nothing of Node from the entries of browsers', () => {
     const seen = new Set<string>();
     const names: Record<string, string> = {
