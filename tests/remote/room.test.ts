@@ -76,6 +76,23 @@ describe('large bodies', () => {
     await arrive(room, request(), 32 * LARGEST);
   });
 
+  it('wait for one at work where they would be too much beside it, and are refused where nobody is', async () => {
+    const room = new BodyRoom(32 * LARGEST);
+    const all = Array.from({ length: 38 }, () => request());
+    const [first, second, ...others] = all;
+    await arrive(room, first!, 6 * LARGEST);
+    await room.turn(first!);
+    for (const each of [second!, ...others]) await arrive(room, each, 6 * LARGEST);
+    const told: string[] = [];
+    const turn = room.turn(second!).then(() => told.push('turn'));
+    await new Promise((resolve) => setTimeout(resolve));
+    expect(told).toEqual([]);
+    room.done(first!);
+    await turn;
+    room.begun(second!); // Nobody reads the answer.
+    await expect(room.turn(others[0]!)).rejects.toMatchObject({ status: 503 });
+  });
+
   it('are refused while too many are held, those that arrive among them', async () => {
     const { room, done } = await filled(...Array<number>(7).fill(LARGEST));
     const [one, other] = [request(), request()];

@@ -102,8 +102,9 @@ export class BodyRoom {
       const bytes = this.#parsed(held.bytes);
       if (this.#bytesIn + bytes > this.#most) return;
       const more = bytes - held.bytes;
-      // Nor does it wait for what is held by answers that perhaps nobody reads.
       const isTooMuch = more > 0 && this.#bytes + more > this.#mostHeld;
+      // It waits for those at work, but not for what is held by answers that perhaps nobody reads.
+      if (isTooMuch && this.#bytesIn > 0) return;
       this.#count(held, isTooMuch ? 0 : bytes);
       const { enter } = held;
       held.enter = undefined;
