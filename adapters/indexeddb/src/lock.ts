@@ -1,5 +1,5 @@
 /** A Web Lock that is held until it is released, as a value instead of a callback. */
-import { inTime, ioError } from '@settledb/core';
+import { inTime, ioError, isLockFault, LOCK_TRIES } from '@settledb/core';
 
 /** Longer than any honest wait: a lock taken by force takes one turn, and one that is asked for only if it is free, none. */
 export const LOCK_TIMEOUT_MS = 10_000;
@@ -31,27 +31,34 @@ export function acquire(
   return new Promise((resolve, reject) => {
     let hold: Hold | undefined;
     let released = false;
-    const held = locks
-      .request(name, options, (lock) => {
-        if (lock === null) return resolve(undefined);
-        return new Promise<void>((letGo) => {
-          hold = {
-            release() {
-              released = true;
-              letGo();
-              return held;
-            },
-          };
-          resolve(hold);
-        });
-      })
-      .then(
+    const take = (lock: Lock | null): Promise<void> | undefined => {
+      if (lock === null) {
+        resolve(undefined);
+        return undefined;
+      }
+      return new Promise<void>((letGo) => {
+        hold = {
+          release() {
+            released = true;
+            letGo();
+            return held;
+          },
+        };
+        resolve(hold);
+      });
+    };
+    // Not by `requestLock`: that the lock was taken must be told in the same turn of the microtasks.
+    const ask = (tries: number): Promise<void> =>
+      locks.request(name, options, take).then(
         () => {},
         (cause) => {
-          if (hold === undefined) reject(cause);
-          else if (!released) stolen(hold);
+          if (hold !== undefined) {
+            if (!released) stolen(hold);
+          } else if (tries > 1 && isLockFault(cause, options.signal)) return ask(tries - 1);
+          else reject(cause);
         },
       );
+    const held = ask(LOCK_TRIES);
   });
 }
 

@@ -4,6 +4,7 @@
  *
  * Without Web Locks (pages without https) there is no such notice: a context that answers nothing counts as gone (`pulse.ts`).
  */
+import { requestLock } from '@settledb/core';
 import type { Endpoint } from './wire';
 
 export interface Held {
@@ -30,7 +31,7 @@ export function hold(name: string): Held {
       return over;
     };
     // Refused along with storage: a context of opaque origin.
-    manager.request(name, told).catch(() => resolve(undefined));
+    requestLock(manager, name, {}, told).catch(() => resolve(undefined));
   });
   return { name: held, release };
 }
@@ -39,13 +40,11 @@ export function hold(name: string): Held {
 export function whenReleased(name: string, gone: () => void): () => void {
   const stop = new AbortController();
   const { signal } = stop;
-  const request = { mode: 'shared', signal } as const;
   const granted = (): void => {
     if (!signal.aborted) gone();
   };
-  locks()
-    ?.request(name, request, granted)
-    .catch(() => {});
+  const manager = locks();
+  if (manager !== undefined) requestLock(manager, name, { mode: 'shared', signal }, granted).catch(() => {});
   return () => stop.abort();
 }
 
@@ -73,8 +72,8 @@ export function whenGone(
     if (lock === null) stop = whenReleased(name, gone);
     else port.addEventListener('close', () => isOver || gone());
   };
-  locks()
-    ?.request(name, { mode: 'shared', ifAvailable: true }, look)
-    .catch(() => {});
+  const manager = locks();
+  if (manager !== undefined)
+    requestLock(manager, name, { mode: 'shared', ifAvailable: true }, look).catch(() => {});
   return () => stop();
 }
