@@ -27,8 +27,9 @@ import {
  */
 const YOUNG_MS = 5_000;
 /**
- * ms in which a page of another tab says its first word, for which it gives itself less than one (`reached.ts`). If it had given up before
- * it was told of the link, it never says any, and as long as it lives nobody else would end its session.
+ * ms in which a page says its first word, where nothing else tells of its end. One of another tab gives itself less (`reached.ts`): if it
+ * had given up before it was told of the link, it never says any, and as long as it lives nobody else would end its session. One that is
+ * reloaded while it asks gets no lock, or has none any more when it is looked for.
  */
 const FIRST_WORD_MS = 10_000;
 
@@ -136,14 +137,23 @@ export class Host {
       follow: (hosted, verb, args) => this.#follow(hosted, verb, args),
     });
     this.#sessions.add(session);
+    let isSeen = false;
+    const looked = (isHeld: boolean): void => {
+      isSeen = isHeld;
+    };
     const unwatch =
-      client.lock === undefined ? undefined : whenGone(client.lock, () => session.end(), endpoint);
+      client.lock === undefined ? undefined : whenGone(client.lock, () => session.end(), endpoint, looked);
+    // A page that was only late hears of it, and asks again.
+    const late = (): void => {
+      if (isLinked || !isSeen) session.abandon();
+    };
+    const stop = after(FIRST_WORD_MS, late, unref);
+    session.onHeard = stop;
     session.onEnd = () => {
+      stop();
       unwatch?.();
       this.#sessions.delete(session);
     };
-    const end = (): void => session.end();
-    if (isLinked) endpoint.addEventListener('message', after(FIRST_WORD_MS, end, unref));
     return { host: this.id, lock: await this.#life.name };
   }
 

@@ -14,6 +14,7 @@ import { Channel, type Sink } from './channel';
 import { isLocked, workerTerminated } from './errors';
 import { whenGone } from './life';
 import { OwnWorker } from './own-worker';
+import { onGoing } from './page-life';
 import { type Beat, LEFT, OTHER_TAB, OWN, Pulse, UNSEEN } from './pulse';
 import type { Targets } from './targets';
 import type { Endpoint } from './wire';
@@ -246,9 +247,9 @@ export class Link {
     try {
       if (this.#closed) throw workerTerminated('The page has let the worker go');
       if (this.#deaths > 0) await this.#backOff();
-      const { endpoint, welcome } = await this.#own.attach();
+      const { endpoint, welcome, isHeld } = await this.#own.attach();
       if (this.#closed) return endpoint.close();
-      this.#begin(endpoint, welcome);
+      this.#begin(endpoint, welcome, isHeld);
     } catch (error) {
       if (!isLocked(error)) this.#deaths++; // the owner may wake at any time, and was waited for
       this.#failWaiting(error);
@@ -262,9 +263,11 @@ export class Link {
     });
   }
 
+  /** @param isHeld whether the host can tell by a lock of this page that it is gone */
   #begin(
     endpoint: Endpoint,
     { host, lock, link }: { host: string; lock: string | undefined; link?: string | undefined },
+    isHeld: boolean,
   ): void {
     const began = performance.now();
     const events = {
@@ -279,7 +282,10 @@ export class Link {
       broken: (error: unknown) => gone(error),
     };
     const channel = new Channel(endpoint, events);
+    // Nothing else tells a worker that tabs share.
+    const stay = isHeld ? (): void => {} : onGoing(() => channel.send(['going']));
     const end = (error: unknown): void => {
+      stay();
       unwatch();
       pulse.stop();
       channel.die(error);

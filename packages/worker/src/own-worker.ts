@@ -28,6 +28,8 @@ import { type Endpoint, PROTOCOL, type PutAway, type Welcome } from './wire';
 export interface Attached {
   readonly endpoint: Endpoint;
   readonly welcome: Welcome;
+  /** Whether the page holds a lock that tells the host of its end. */
+  readonly isHeld: boolean;
 }
 
 interface Acquaintance {
@@ -125,10 +127,11 @@ export class OwnWorker {
         port1.close();
         return this.attach(); // the page was put away meanwhile: the host may have seen the lock of that name go
       }
-      if (welcome.link === undefined) return { endpoint: port1, welcome };
+      const isHeld = lock !== undefined;
+      if (welcome.link === undefined) return { endpoint: port1, welcome, isHeld };
       port1.close();
       const endpoint = await reached(welcome.link);
-      return endpoint && { endpoint, welcome };
+      return endpoint && { endpoint, welcome, isHeld };
     } catch (error) {
       port1.close();
       if (known.isLost) return undefined;

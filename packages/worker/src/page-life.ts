@@ -37,3 +37,13 @@ export function onPutAway(away: () => void, still: () => void, back: () => void)
     removeEventListener('pageshow', enter);
   };
 }
+
+/** Calls `going` when the page is left for good. @returns a function that stops listening. Does nothing in workers */
+export function onGoing(going: () => void): () => void {
+  if (typeof document === 'undefined') return () => {};
+  const hide = ({ persisted }: PageTransitionEvent): void => {
+    if (!persisted) going();
+  };
+  addEventListener('pagehide', hide);
+  return () => removeEventListener('pagehide', hide);
+}

@@ -2,7 +2,7 @@
  * One page as its host sees it: its handles, the calls it waits for, the feeds it follows. Whatever verbs a handle has are
  * forwarded by name; nothing here knows what they mean.
  */
-import { type BulkDocsRow, badRequest, closed, tellReturn } from '@settledb/core';
+import { after, type BulkDocsRow, badRequest, closed, tellReturn, unref } from '@settledb/core';
 import { hasTexts } from './answers';
 import { decodeArguments } from './arguments-decode';
 import { askForTexts } from './ask-for-texts';
@@ -32,6 +32,9 @@ export interface SessionOptions {
 
 /** Events of handles that are passed to the page. Their arguments cross if they can. */
 const EVENTS = ['created', 'destroyed', 'closed', 'error', 'indexing', 'evicted', 'blocked'];
+/** ms for what a page says last. */
+const GOING_MS = 1_000;
+
 export class Session {
   readonly #endpoint: Endpoint;
   readonly #options: SessionOptions;
@@ -50,6 +53,8 @@ export class Session {
   #isAsked = false;
   #leaving = false;
   #over = false;
+  /** Called at the page's first word. */
+  onHeard: (() => void) | undefined;
   /** Called when nothing of the session is left. */
   onEnd: () => void = () => {};
 
@@ -64,6 +69,8 @@ export class Session {
       unfit: (id) => this.#feeds.get(id)?.stop(),
     });
     endpoint.addEventListener('message', ({ data }: MessageEvent<Message<ClientOp>>) => {
+      this.onHeard?.();
+      this.onHeard = undefined;
       this.#awake.rest();
       this.#isAsked = this.#staysAwake;
       // A BroadcastChannel has further listeners while a link is made.
@@ -120,6 +127,7 @@ export class Session {
     else if (op[0] === 'awake') this.#staysAwake = op[1];
     else if (op[0] === 'back') tellReturn(op[1]);
     else if (op[0] === 'leave') this.leave();
+    else if (op[0] === 'going') after(GOING_MS, () => this.end(), unref);
     else this.end();
   }
 

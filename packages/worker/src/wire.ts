@@ -13,7 +13,7 @@
  */
 
 /** Raised when the operations change: page and host of different kinds refuse each other rather than misunderstand. */
-export const PROTOCOL = 12;
+export const PROTOCOL = 13;
 
 /**
  * Rows of an answer in one message. One task of the page parses them, at 1–2.5 µs a row: about a millisecond, while the
@@ -98,6 +98,8 @@ export type ClientOp =
   | readonly ['back', isLong: boolean]
   /** The page asks another host from now on: the host is to answer the calls it took, and to say which was the last. */
   | readonly ['leave']
+  /** The page is being left, and has no lock that tells of its end. What its other listeners say follows. */
+  | readonly ['going']
   | readonly ['bye'];
 
 export type HostOp =
