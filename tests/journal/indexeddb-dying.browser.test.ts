@@ -31,6 +31,16 @@ describe('indexeddb when the connection dies', () => {
     }
   });
 
+  it('is written to, though nothing could be read while it was opened', async () => {
+    const idb = new FaultyIdb();
+    idb.tamper = invalidState;
+    const { journal } = await idb.open(newName());
+    idb.tamper = () => {};
+    const write = () => journal.append(commit(1, 1), START, 'relaxed');
+    expect(await write().catch(write)).toBeUndefined(); // The first may be told what had failed.
+    expect(await numbers(journal)).toEqual([1]);
+  });
+
   it('does a transaction again that the browser aborted without a reason, once', async () => {
     for (const name of ['AbortError', 'UnknownError']) {
       for (let bad = 1; bad <= 8; bad++) {
