@@ -10,6 +10,7 @@ import { connect, type HostedSettleDB } from '../../packages/settledb/src/connec
 import { contextOf } from '../../packages/settledb/src/hosting';
 import { memory } from '../../packages/settledb/src/memory';
 import { SettleDB } from '../../packages/settledb/src/settledb';
+import { host } from '../../packages/settledb/src/worker';
 import { rejection } from './support';
 
 /** Below the six seconds for which the word of another worker is waited for, and more than a machine stands still. */
@@ -173,4 +174,8 @@ describe('a page whose worker never comes', () => {
     await put;
     expect(order).toEqual(['put', 'closed']);
   });
+});
+
+it('a thread of Node says that it serves no pages', () => {
+  expect(() => host()).toThrow('threads of Node cannot serve pages');
 });

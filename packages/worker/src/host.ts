@@ -203,7 +203,8 @@ function endHere(isLost: boolean): void {
 
 /** The global scope of a worker, of whichever kind. */
 interface Scope {
-  addEventListener(type: string, listener: (event: MessageEvent) => void): void;
+  /** None in a thread of Node. */
+  addEventListener?(type: string, listener: (event: MessageEvent) => void): void;
   readonly clients?: unknown;
   readonly postMessage?: unknown;
 }
@@ -211,9 +212,13 @@ interface Scope {
 /**
  * Listens for pages, in the worker where this is called. Call it when the script first runs: a service worker accepts listeners
  * only then, and a dedicated worker's first message does not wait longer.
+ *
+ * @throws TypeError in a thread of Node
  */
 export function listen(context: Omit<HostContext, 'dedicated'>, options: HostOptions = {}): Host {
   const scope = globalThis as unknown as Scope;
+  if (scope.addEventListener === undefined)
+    throw new TypeError('host() is for workers of browsers: threads of Node cannot serve pages');
   const isService = scope.clients !== undefined;
   const isShared = 'onconnect' in scope;
   const host = new Host({ ...context, dedicated: !isService && !isShared }, options);
