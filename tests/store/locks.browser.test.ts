@@ -1,7 +1,7 @@
 /** Locks that a browser refuses though nothing is wrong. */
-import { requestLock } from '@settledb/core';
 import { describe, expect, it } from 'vitest';
 import { acquire } from '../../adapters/indexeddb/src/lock';
+import { requestLock } from '../../packages/worker/src/locks';
 
 const ROUNDS = 20;
 
@@ -20,7 +20,7 @@ describe('a lock', () => {
       await (await held)!.release();
       opened!.close();
     }
-    // Should that come of all browsers, `requestLock` is of no more use.
+    // Should that come of all browsers, `isLockFault` is of no more use.
     if (refused.length === 0) console.info('This browser refused no lock while windows were opened');
   });
 

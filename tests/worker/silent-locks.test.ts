@@ -6,7 +6,7 @@ it('a lock that is not granted in time fails the call, and the next one asks for
   const { page } = hostAndPage();
   const Hosted = page({ timeout_ms: 50 });
   let grant = async (): Promise<void> => {};
-  const request = (_name: string, granted: typeof grant): Promise<void> => {
+  const request = (_name: string, _how: LockOptions, granted: typeof grant): Promise<void> => {
     grant = granted;
     return new Promise(() => {});
   };

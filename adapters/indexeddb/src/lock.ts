@@ -47,7 +47,7 @@ export function acquire(
         resolve(hold);
       });
     };
-    // Not by `requestLock`: that the lock was taken must be told in the same turn of the microtasks.
+    // Repeated in this handler: that the lock was taken by force must be told in the same turn of the microtasks.
     const ask = (tries: number): Promise<void> =>
       locks.request(name, options, take).then(
         () => {},

@@ -4,7 +4,7 @@
  *
  * Without Web Locks (pages without https) there is no such notice: a context that answers nothing counts as gone (`pulse.ts`).
  */
-import { requestLock } from '@settledb/core';
+import { requestLock } from './locks';
 import type { Endpoint } from './wire';
 
 export interface Held {
