@@ -219,6 +219,7 @@ class Following implements Sink {
   lost(error: unknown, begun: boolean): void {
     // It must not go on in another one: what it has told, and where it is, is of this one.
     if (begun) this.of ??= this.#link.idOf(this.#handle);
+    // Over like one that ended: to cancel it now would look like the end of its database.
     this.#followed = undefined;
     this.#receive({ lost: error, begun });
   }
