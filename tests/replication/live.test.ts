@@ -183,6 +183,40 @@ describe('a live replication', () => {
     expect(events).toEqual(['error']);
   });
 
+  it('reads no further ahead of a slow target than a few batches', async () => {
+    const [a, b] = await openTwo();
+    let read = 0;
+    const source = peer(a, {
+      changes: (options: ChangesOptions) => {
+        const feed = a.changes(options as never);
+        if (!options.live) return feed;
+        const counted = async function* () {
+          for await (const row of feed as unknown as AsyncIterable<unknown>) {
+            read++;
+            yield row;
+          }
+        };
+        return { [Symbol.asyncIterator]: counted, cancel: () => feed.cancel(), then: feed.then.bind(feed) };
+      },
+    });
+    let isSlow = true;
+    const target = peer(b, {
+      bulkDocs: async (...args: Parameters<typeof b.bulkDocs>) => {
+        await vi.waitFor(() => expect(isSlow).toBe(false), 10_000);
+        return b.bulkDocs(...args);
+      },
+    });
+    const replication = start(source, target, { batch_size: 10 });
+    await next(replication, 'paused');
+    await fill(a, 500);
+    await vi.waitFor(() => expect(read).toBeGreaterThan(20));
+    // What is read without waiting for room has arrived by then.
+    for (let turn = 0; turn < 50; turn++) await new Promise((done) => setTimeout(done));
+    expect(read).toBeLessThanOrEqual(60);
+    isSlow = false;
+    await vi.waitFor(async () => expect((await b.info()).doc_count).toBe(500));
+  });
+
   it('follows a source whose feed only has events', async () => {
     const [a, b] = await openTwo();
     let cancelled = 0;
