@@ -60,6 +60,8 @@ let serial = 0;
 
 /** Operations that ask the host for something new. */
 const ASKING: ReadonlySet<ClientOp[0]> = new Set(['call', 'part', 'feed']);
+/** Operations by which a host tells what nobody asked. */
+const TELLING: ReadonlySet<HostOp[0]> = new Set(['told', 'id', 'moved']);
 
 export class Channel {
   readonly #endpoint: Endpoint;
@@ -75,7 +77,7 @@ export class Channel {
   #taken = Number.POSITIVE_INFINITY;
   /** Whether anything was heard since this was last set to false. */
   heard = false;
-  /** Whether anything was ever heard. */
+  /** Whether anything that was asked for ever came. */
   answered = false;
   /** Held as long as the host lives, once it was seen to be held. */
   lock: string | undefined;
@@ -89,7 +91,6 @@ export class Channel {
     this.#waits = new Waits((isAwake) => this.send(['awake', isAwake]));
     endpoint.addEventListener('message', ({ data }: MessageEvent<Message<HostOp>>) => {
       this.heard = true;
-      this.answered = true;
       this.#waits.heard();
       let ops: readonly HostOp[];
       try {
@@ -230,6 +231,7 @@ export class Channel {
   }
 
   #take(op: HostOp): void {
+    this.answered ||= !TELLING.has(op[0]);
     if (op[0] === 'ok' || op[0] === 'json') this.#answer(op[1], op[2], op[3]);
     else if (op[0] === 'jsons') {
       for (let at = 0; at < op[2].length; at++) this.#answer(op[1] + at, op[2][at]);
