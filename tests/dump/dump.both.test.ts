@@ -197,6 +197,9 @@ it('what is no function where one is needed, or no options, is refused before an
       [/^on_progress must be/, () => other.loadSnapshot('http://127.0.0.1:9/', { on_progress })] as const,
     ]),
     [/^fetch must be/, () => other.loadSnapshot('http://127.0.0.1:9/', { fetch: 'x' })],
+    ...[undefined, null, 1, {}, Symbol('url'), 'http://'].map(
+      (url) => [/^A snapshot is loaded from the URL of its manifest/, () => other.loadSnapshot(url)] as const,
+    ),
     [/^dump\(\) takes its options as an object, not "\.\/file"/, () => db.dump('./file')],
     [/^load\(\) takes its options as an object/, () => other.load(bytes, 'x')],
   ];

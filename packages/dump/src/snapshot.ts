@@ -13,7 +13,7 @@ import {
   untilAborted,
   uuid,
 } from '@settledb/core';
-import { checkFunction, checkProgress } from './check';
+import { checkFunction, checkProgress, checkUrl } from './check';
 import { type DumpOptions, gzipped, parts, type Source } from './dump';
 import { damaged, hex, isObject } from './format';
 import { ahead, linesOf, piecesIn, textOf, whileReading } from './lines';
@@ -111,7 +111,7 @@ export async function loadSnapshot(
   if (options.fetch != null) checkFunction('fetch', options.fetch);
   // Called as a plain function: browsers' fetch refuses another `this`.
   const get = options.fetch ?? ((input: RequestInfo | URL, init?: RequestInit) => fetch(input, init));
-  const base = new URL(url, globalThis.location?.href);
+  const base = checkUrl(url);
   return whileReading(options.signal, async (signal) => {
     const response = await asked(get, base, signal, 'no-cache');
     const manifest = checkManifest(await jsonOf(response, base, signal));
