@@ -74,6 +74,15 @@ describe('a call that its host did not take', () => {
     expect(hosts.done).toEqual([[], ['put a', 'get b']]);
   });
 
+  it('is refused after five hosts that stand still or serve no more, and the next one is served', async () => {
+    const hosts = new Hosts();
+    for (let host = 0; host < 5; host++) hosts[host % 2 === 0 ? 'silent' : 'brief'].add(host);
+    const db = new (hosts.connect())<Doc>('notes');
+    expect(await rejection(db.put({ _id: 'a' }))).toMatchObject({ name: 'worker_terminated' });
+    expect(hosts.sessions).toHaveLength(5);
+    expect(await db.put({ _id: 'b' })).toMatchObject({ host: 5 });
+  });
+
   it('because its message could not be read goes to the next host, and what was taken before is answered', async () => {
     const { hosts, db } = await begun();
     const release = hosts.holdFirst();
