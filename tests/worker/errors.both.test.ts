@@ -28,6 +28,16 @@ describe('errors', () => {
     expect((told.cause as Error).cause).toMatchObject({ status: 409, docId: 'b' });
   });
 
+  it('come back with four causes at most, also one that is its own', async () => {
+    const error = Object.assign(new Error('round'), { cause: undefined as unknown });
+    error.cause = error;
+    const { Hosted } = hostAndPage({}, {}, withVerb('get', async () => Promise.reject(error)) as never);
+    let depth = -1;
+    for (let told: unknown = await rejection(new Hosted('notes').get('a')); told instanceof Error; depth++)
+      told = told.cause;
+    expect(depth).toBe(4);
+  });
+
   it('come back so whether or not JSON has what is in them, and disturb no other answer of their turn', async () => {
     const odd = [
       undefined,
