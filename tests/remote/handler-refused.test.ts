@@ -264,3 +264,18 @@ describe('the body of a request', () => {
     expect(response.status).toBe(400);
   });
 });
+
+it('what asks for more than CouchDB gives at a time', async () => {
+  const server = testServer();
+  expect((await server.ask('GET', '/_uuids?count=1000')).body).toMatchObject({
+    uuids: { length: 1_000 },
+  });
+  expect(await server.ask('GET', '/_uuids?count=1001')).toMatchObject({
+    status: 400,
+    body: { reason: 'count parameter too large' },
+  });
+  const named = (count: number) =>
+    server.ask('POST', '/_dbs_info', { keys: Array.from({ length: count }, (_, n) => `db${n}`) });
+  expect((await named(100)).body).toHaveLength(100);
+  expect(await named(101)).toMatchObject({ status: 400, body: { reason: 'too_many_keys' } });
+});

@@ -31,6 +31,15 @@ describe('denied documents', () => {
     expect(result.errors).toMatchObject([{ id: 'doc3', rev: _rev, status: 403, name: 'forbidden' }]);
   });
 
+  it('are all counted, and the first thousand listed', async () => {
+    const [a, b] = await openTwo();
+    await fill(a, 1_100);
+    const { rows } = await a.allDocs();
+    const result = await replicate(a, strict(b, new Set(rows.map(({ key }) => key))));
+    expect(result).toMatchObject({ docs_written: 0, doc_write_failures: 1_100 });
+    expect(result.errors).toHaveLength(1_000);
+  });
+
   it('are single revisions where the target names one: others of the document count as written', async () => {
     const [a, b] = await openTwo();
     const revs = ['1-a', '1-b', '1-c'].map((_rev) => ({ _id: 'x', _rev }));
