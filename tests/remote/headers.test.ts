@@ -87,6 +87,14 @@ describe('ranges', () => {
     }
   });
 
+  it('are nine at most: where there are more, the whole is answered', async () => {
+    const { get } = await withFile();
+    const ranges = (count: number) => `bytes=${Array.from({ length: count }, (_, at) => `${at}-${at}`)}`;
+    expect((await get({ range: ranges(9) })).status).toBe(206);
+    const answer = await get({ range: ranges(10) });
+    expect([answer.status, await answer.text()]).toEqual([200, 'AAAAAAAAAA']);
+  });
+
   it('are of the content that the client has a part of, or the whole is answered', async () => {
     const { get, replace } = await withFile();
     const tag = (await get({ range: 'bytes=0-4' })).headers.get('etag')!;

@@ -190,6 +190,24 @@ describe('multipart', () => {
     }
   });
 
+  it('reads no more than 16 KB of headers, in one line or in many', async () => {
+    for (const line of ['x'.repeat(1_000), `a: ${'x'.repeat(995)}\r\n`]) {
+      let read = 0;
+      async function* source() {
+        yield encode('--b\r\n');
+        for (; ; read++) yield encode(line);
+      }
+      await expect(readAll(source(), 'b')).rejects.toMatchObject({ status: 400 });
+      expect(read).toBeLessThanOrEqual(17);
+    }
+  });
+
+  it('takes up to 128 blanks behind a boundary', async () => {
+    const part = (blanks: number) => encode(`--b\r\n\r\nx\r\n--b${' '.repeat(blanks)}\r\n\r\ny\r\n--b--`);
+    expect(await readAll(cut(part(128), [50]), 'b')).toHaveLength(2);
+    expect(await readAll(cut(part(129), [50]), 'b')).toHaveLength(1);
+  });
+
   it('finds the boundary of a type, quoted or not, and refuses one that is none', () => {
     expect(boundaryOf('multipart/mixed; boundary="a b"')).toBe('a b');
     expect(boundaryOf('Multipart/Related;charset=x; Boundary=a-b; type="x"')).toBe('a-b');

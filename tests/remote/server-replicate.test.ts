@@ -67,6 +67,20 @@ it('goes on as one, however often it is asked for, until it is cancelled by what
   server.close();
 });
 
+it('runs a hundred at a time, and no more', async () => {
+  const silent: typeof globalThis.fetch = () => new Promise(() => {});
+  const server = testServer({ replicator: serverReplicator(['one.example'], silent) });
+  await server.ask('PUT', '/target');
+  const begin = async (n: number): Promise<number> => {
+    const source = `http://one.example/${n}`;
+    return (await server.ask('POST', '/_replicate', { source, target: 'target', continuous: true })).status;
+  };
+  const begun = await Promise.all(Array.from({ length: 100 }, (_, n) => begin(n)));
+  expect(new Set(begun)).toEqual(new Set([202]));
+  expect(await begin(100)).toBe(503);
+  server.close();
+});
+
 it('refuses what is neither a name nor a URL, and hosts it was not told of', async () => {
   const server = await setUp();
   const auth = { basic: { username: 'me', password: 'secret' } };
