@@ -48,6 +48,23 @@ describe('a dump', () => {
     expect(await contentsOf(b)).toEqual(await contentsOf(a));
   });
 
+  it('ends, though what it has read is edited each time', async () => {
+    const a = make();
+    await a.bulkDocs(Array.from({ length: 1_001 }, (_, i) => ({ _id: `d${i}`, n: 0 })));
+    let edits = 0;
+    const { id, info, changes, get, openAttachment } = a;
+    const bulkGet = async (request: { docs: { id: string }[] }) => {
+      const answer = await a.bulkGet(request);
+      edits += request.docs.length;
+      const { rows } = await a.allDocs({ keys: request.docs.map((each) => each.id), include_docs: true });
+      await a.bulkDocs(rows.map((row) => ({ ...(row as { doc: { _id: string } }).doc, n: edits })));
+      return answer;
+    };
+    const source = { id, info, changes, get, openAttachment, bulkGet } as never;
+    expect(await make().load(dump(source))).toMatchObject({ ok: true });
+    expect(edits).toBe(10 * 1_001);
+  });
+
   it('has a document whose listed revision is pruned before it is read', async () => {
     const a: Db = new SettleDB('pruned while dumped', { adapter: memory(), revs_limit: 1 });
     await a.bulkDocs(['a', 'b', 'c'].map((_id) => ({ _id, n: 0 })));

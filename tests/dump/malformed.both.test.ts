@@ -78,3 +78,16 @@ describe('a line of another form is refused as damage, whatever its checksum', (
     expect(await make().load(dump)).toMatchObject({ ok: true, docs_written: 1 });
   });
 });
+
+it('what has no line end is no dump, however long it is: its beginning is read, no more', async () => {
+  let pulled = 0;
+  const endless = new ReadableStream<Uint8Array>({
+    pull: (controller) => {
+      pulled++;
+      controller.enqueue(utf8('x'.repeat(10_000)));
+    },
+  });
+  await expect(make().load(endless)).rejects.toMatchObject({ status: 400 });
+  expect(pulled).toBeLessThan(20);
+  expect(await make().load(utf8('\n [{"_id":"a"}]'))).toMatchObject({ ok: true, docs_written: 1 });
+});

@@ -2,7 +2,7 @@
  * Files of other programs: CouchDB's `_all_docs?include_docs=true` and `_bulk_docs`, a bare list of documents, and those of
  * pouchdb-dump. They have no checksums; a file that is cut off is recognized by its JSON.
  */
-import { badRequest, isLocalId } from '@settledb/core';
+import { badRequest, type DatabaseError, isLocalId } from '@settledb/core';
 import { type AnyDoc, damaged, isObject, LINE_LIMIT, truncated } from './format';
 import type { Writer } from './writer';
 
@@ -23,6 +23,13 @@ export async function loadPouchDump(
       else if (line.seq !== undefined) seq = line.seq;
     }
   return seq;
+}
+
+const notDump = (): DatabaseError => badRequest('This is no dump: no header, and no list of docs or rows');
+
+/** @param line the first, which may be blank @throws bad_request for what is no JSON of these forms: a page, or a film, which is long */
+export function checkBeginning(line: string): void {
+  if (!/^\s*([[{]|$)/.test(line)) throw notDump();
 }
 
 /** One JSON text: a list of documents, or an object with the list `docs` or `rows`. */
@@ -118,7 +125,7 @@ class ListScanner {
   /** @throws corrupt if the text was incomplete, bad_request if it was of another kind */
   end(): void {
     if (this.#depth !== 0 || this.#inString) throw truncated();
-    if (!this.#found) throw badRequest('This is no dump: no header, and no list of docs or rows');
+    if (!this.#found) throw notDump();
   }
 
   /** @returns whether this is the list */

@@ -1,7 +1,7 @@
 /** Loads a dump, of whichever kind, into a database. */
 import { badRequest, type Seq } from '@settledb/core';
 import { checkProgress } from './check';
-import { loadJson, loadPouchDump } from './foreign';
+import { checkBeginning, loadJson, loadPouchDump } from './foreign';
 import { FORMAT, isObject, truncated } from './format';
 import { after, ahead, type Input, linesOf, textOf, whileReading } from './lines';
 import { checkHeader, SectionLoader } from './sections';
@@ -56,6 +56,7 @@ async function loadText(
     const seq = await loadPouchDump(linesOf(rest), writer);
     told = { format: 'pouchdb', ...(isSeq(seq) ? { seq } : {}) };
   } else {
+    checkBeginning(first);
     await loadJson(rest, writer);
     told = { format: 'couchdb' };
   }
