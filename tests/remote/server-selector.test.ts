@@ -35,6 +35,7 @@ it('any number of values in a set are one, and conditions on documents are not c
   const server = await open();
   for (const selector of [
     { l: { $elemMatch: { a: { $in: some(10_000) } } } },
+    { l: { $elemMatch: { a: { $in: [1, null, ...some(501).map((n) => ({ n }))] } } } },
     { l: { $elemMatch: { $or: some(498).map((a) => ({ a })) } } },
     { $or: some(1_000).map((n) => ({ 'o.k': n })), l: { $not: { $all: some(1_000) } } },
   ]) {
