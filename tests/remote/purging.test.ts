@@ -54,6 +54,13 @@ describe('_purge', () => {
     expect((await ask('POST', '/db/_purge', { none: [`1-${'a'.repeat(300_000)}`] })).status).toBe(201);
     expect(await infos()).toEqual([]);
   });
+
+  it('takes a limit of 100,000, and no larger one', async () => {
+    const { ask } = await start();
+    expect((await ask('PUT', '/db/_purged_infos_limit', 100_000)).status).toBe(200);
+    expect((await ask('PUT', '/db/_purged_infos_limit', 100_001)).status).toBe(400);
+    expect((await ask('GET', '/db/_purged_infos_limit')).body).toBe(100_000);
+  });
 });
 
 it('settings that were replaced are not kept', async () => {
