@@ -269,7 +269,8 @@ describe('a folder', () => {
 
   it('renamed is told at close, where nothing was written, and its lock binds nobody', async () => {
     const folder = join(base, 'renamed, closed');
-    const journal = await sample('renamed, closed');
+    await (await sample('renamed, closed')).close();
+    const journal = await file().open(folder);
     const before = await stateOf(journal);
     renameSync(folder, `${folder} there`);
     await expect(journal.close()).rejects.toMatchObject({ name: 'io' });
