@@ -3,7 +3,7 @@ import { file } from '@settledb/adapter-file';
 import type { Commit, Journal } from '@settledb/engine';
 import { expect, it } from 'vitest';
 import { mulberry32 } from '../support/slow-adapter';
-import { Disk } from './disk';
+import { Disk, failure } from './disk';
 import { commitOf, tail } from './support';
 
 const FOLDER = '/settledb-no-such-folder/overlapping';
@@ -108,6 +108,26 @@ it('a large append that a vacuum finds under way is in the new log', async () =>
   await Promise.all([written, vacuumed]);
   await journal.close();
   expect(await found(disk)).toEqual([1, 2]);
+});
+
+it('a strict append that cannot be said to be on the disk is the last: content put meanwhile found no file to open', async () => {
+  const disk = new Disk();
+  const journal = await file({ files: disk }).open(FOLDER);
+  const writes = hold(disk, 'write', 'after');
+  const written = append(journal, 1, 'strict', large(1));
+  await turns();
+  writes.stop();
+  await journal.blobs.put('b'.repeat(32), [Buffer.alloc(100_000)], 'relaxed');
+  disk.fail = (call) => {
+    if (call === 'open') throw failure('EMFILE');
+    return undefined;
+  };
+  for (const go of writes.calls) go();
+  await expect(written).rejects.toMatchObject({ name: 'io' });
+  disk.fail = () => undefined;
+  // The log has it, but who asked for it was told that it failed: the next one must not follow it.
+  await expect(append(journal, 2, 'relaxed')).rejects.toMatchObject({ name: 'io' });
+  await journal.close();
 });
 
 it('content that a large append under way names is not dropped as unnamed', async () => {
