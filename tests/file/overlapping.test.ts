@@ -177,6 +177,27 @@ it('what is appended while a vacuum copies is in the new log once, however much'
   expect(await found(disk)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
 });
 
+it('nothing is appended at once while a vacuum changes the log, nor with content', async () => {
+  const disk = new Disk();
+  const journal = await file({ files: disk }).open(FOLDER);
+  await append(journal, 1, 'strict');
+  const syncs = hold(disk, 'sync', 'before');
+  const vacuumed = journal.vacuum!({ force: true });
+  await turns();
+  syncs.calls[0]!(); // of what it copied; the next is of the whole file, which is then named
+  await turns();
+  expect(syncs.calls.length).toBe(2);
+  expect(journal.appendNow!(commitOf(2), { epoch: 0, n: 1 })).toBe(false);
+  syncs.stop();
+  syncs.calls[1]!();
+  await vacuumed;
+  const contents = [{ place: journal.blobs.placeFor!(300)!, bytes: Buffer.alloc(300) }];
+  expect(journal.appendNow!({ ...commitOf(2), contents }, { epoch: 0, n: 1 })).toBe(false);
+  expect(journal.appendNow!(commitOf(2), { epoch: 0, n: 1 })).toBe(true);
+  await journal.close();
+  expect(await found(disk)).toEqual([1, 2]);
+});
+
 it('a large append under way is on the disk when the journal is closed', async () => {
   const disk = new Disk();
   const journal = await file({ files: disk }).open(FOLDER);
