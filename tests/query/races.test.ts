@@ -72,6 +72,17 @@ it('a reduction that was stored meanwhile, of rows as they were, does not outliv
   await expectRight(one, 800);
 });
 
+it('a purge takes the rows that were indexed meanwhile, and the reductions of them', async () => {
+  const { one, other, meanwhile } = await race();
+  await one.database.put({ _id: '_design/w', views: { w: { map: SOURCE, reduce: '_sum' } } } as never);
+  const { _rev } = await one.database.get('b');
+  meanwhile(async () => expect((await other.views.query('w')).rows).toEqual([{ key: null, value: 1_200 }]));
+  await one.database.purge('b', _rev);
+  for (const { views } of [one, other])
+    expect((await views.query('w')).rows).toEqual([{ key: null, value: 800 }]);
+  await expectRight(one, 800);
+});
+
 describe('an index row is not written', () => {
   it('of a document that was purged meanwhile', async () => {
     const { one, other, meanwhile } = await race();
