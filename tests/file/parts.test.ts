@@ -95,6 +95,13 @@ describe('when texts are read without the rest of their block', () => {
     expect(taken(parts, 11)).toEqual([...Array(10).fill(true), false]);
   });
 
+  it('is counted for 100,000 blocks at most', () => {
+    const parts = new Parts();
+    const takes = (block: number) => parts.take(block, 1, BYTES, true);
+    for (let block = 0; block < 100_000; block++) takes(block);
+    expect([takes(99_999), takes(100_000), takes(99_999)]).toEqual([false, true, true]);
+  });
+
   it('is always where so much else is read that the block would not stay in memory', () => {
     expect(taken(new Parts(), 40, 500)).toEqual(Array(40).fill(true));
     expect(taken(new Parts(), 40, 300)).toContain(false);
