@@ -288,12 +288,13 @@ it.each([
     const random = mulberry32(seed);
     const some = (most: number): Promise<void> => turns(Math.floor(random() * most));
     const disk = new Disk();
-    for (const call of ['sync', 'syncFolder'] as const) {
-      const work = disk[call].bind(disk) as (...args: unknown[]) => Promise<void>;
-      const slow = async (...args: unknown[]): Promise<void> => {
+    for (const call of ['sync', 'syncFolder', 'make'] as const) {
+      const work = disk[call].bind(disk) as (...args: unknown[]) => unknown;
+      const slow = async (...args: unknown[]): Promise<unknown> => {
         await some(4);
-        await work(...args);
+        const done = await work(...args);
         await some(4);
+        return done;
       };
       Object.assign(disk, { [call]: slow });
     }
