@@ -238,3 +238,19 @@ it.each([
 ])('newest revisions %s are damaged, not a shorter history', (_how, tip) => {
   expect(() => treeOf({ id: ID, seq: 1, rev: `3-${'b'.repeat(32)}`, tip })).toThrow(/damaged/);
 });
+
+it('under another limit newest revisions are not added to those before', async () => {
+  const store = await openLogStore<DatabaseTables>(await memory().open('limits'), schema);
+  const db = await LocalDatabase.open(store, { name: 'limits', adapter: 'test' });
+  const revs: string[] = [];
+  for (const limit of [1000, 100, 200]) {
+    await db.setRevsLimit(limit);
+    for (let i = 0; i < 3; i++) {
+      const _rev = revs.at(-1);
+      revs.push((await db.put({ _id: ID, ...(_rev && { _rev }) })).rev);
+    }
+  }
+  const { _revisions } = await db.get(ID, { revs: true });
+  expect(_revisions?.ids).toEqual(revs.map(hashOf).reverse());
+  await db.close();
+});
