@@ -1,6 +1,6 @@
 /** Checkpoints that happen by themselves: when, what they keep small, and that their failures trouble nobody. */
 import { memory } from '@settledb/adapter-memory';
-import { DatabaseError, type DatabaseTables, type Store, schema } from '@settledb/core';
+import { DatabaseError, type DatabaseTables, nextTask, type Store, schema } from '@settledb/core';
 import { type Journal, openLogStore, type Rewrite } from '@settledb/engine';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { rewriteCode } from '../../packages/engine/src/rewrite-code';
@@ -128,6 +128,35 @@ describe('checkpoints by themselves', () => {
     await turn(store);
     await check(store);
     expect(store.stats().epoch).toBe(1);
+  });
+
+  it('that failed are not tried with each write that follows', async () => {
+    const { store, hooks } = await setUp();
+    await rewriteCode.load();
+    fakeTimers();
+    onTestFinished(() => void vi.restoreAllMocks());
+    let tries = 0;
+    hooks.before = (step) => {
+      if (step.kind !== 'rewrite' || step.change.put === undefined) return;
+      tries++;
+      throw quota();
+    };
+    const later = async (count: number): Promise<number> => {
+      await writes(store, count);
+      for (let turns = 0; turns < 20; turns++) {
+        await vi.advanceTimersByTimeAsync(50);
+        await nextTask(); // the storage's turns are no timers
+      }
+      return tries;
+    };
+    expect(await later(DUE)).toBe(1);
+    for (let times = 0; times < 5; times++) expect(await later(10)).toBe(1);
+    const timers = vi.spyOn(globalThis, 'setTimeout');
+    await later(0);
+    expect(timers.mock.calls.length).toBeLessThan(3); // one each 100 ms would be ten
+    expect(await later(DUE)).toBe(2);
+    hooks.before = undefined;
+    await store.close();
   });
 
   it('are put off for a while where their code cannot be loaded', async () => {
