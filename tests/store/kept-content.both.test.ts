@@ -53,3 +53,57 @@ it('keeps a bounded number of contents, however small they are', async () => {
   expect(asked).toEqual([places[0]]);
   await store.close();
 });
+
+/** A store, and the places that its journal has. */
+async function opened(stagedBytes: number) {
+  const journal = await memory().open('db');
+  const store = await openLogStore<DatabaseTables>(journal, schema, { stagedBytes });
+  const put = () => store.blobs.put([new Uint8Array(CONTENT_BYTES)]);
+  const name = (place: string) => {
+    const row = { blob: place, size: CONTENT_BYTES, place };
+    return store.write([], () => ({ writes: [{ into: 'blobs', put: [row] }], value: 0, places: [place] }));
+  };
+  return { store, journal, put, name };
+}
+
+it('content held back for its commit gives its room to the next once it is released', async () => {
+  const { store, journal, put, name } = await opened(CONTENT_BYTES);
+  for (const places of [1, 2, 3]) {
+    const place = await put();
+    expect(await journal.blobs.places()).toHaveLength(places - 1);
+    await name(place);
+    store.blobs.release(place);
+    expect(await journal.blobs.places()).toHaveLength(places);
+  }
+  await store.close();
+});
+
+it.each([
+  0,
+  CONTENT_BYTES,
+])('content is swept once it is released, and not before; held back: %i bytes', async (stagedBytes) => {
+  const { store, journal, put, name } = await opened(stagedBytes);
+  const place = await put();
+  await name(place);
+  const nothing = async () => new Set<string>();
+  await store.blobs.sweep(nothing);
+  expect(await journal.blobs.places()).toEqual([place]);
+  store.blobs.release(place);
+  await store.blobs.sweep(nothing);
+  expect(await journal.blobs.places()).toEqual([]);
+  await store.close();
+});
+
+it('what a failed put left is swept by whom it failed', async () => {
+  const { store, journal, put } = await opened(0);
+  const plain = journal.blobs.put.bind(journal.blobs);
+  journal.blobs.put = async (...given) => {
+    await plain(...given);
+    throw new Error('and then it could not say so');
+  };
+  await expect(put()).rejects.toThrow('could not say so');
+  expect(await journal.blobs.places()).toHaveLength(1);
+  await store.blobs.sweep(async () => new Set());
+  expect(await journal.blobs.places()).toEqual([]);
+  await store.close();
+});
