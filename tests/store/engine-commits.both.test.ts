@@ -40,6 +40,19 @@ describe('a commit', () => {
     for (const each of [store, await open()]) expect(await bySeq(each)).toEqual(['b']);
   });
 
+  it('may have keys of another order that lie far apart, in pages too', async () => {
+    const store = await setUp()();
+    const seqs = [1, 2 ** 40, ...Array.from({ length: 1_000 }, (_, i) => i + 2)];
+    await putDocs(
+      store,
+      seqs.map((seq) => doc(`d${seq}`, seq)),
+    );
+    const expected = [...seqs].sort((a, b) => a - b).map((seq) => `d${seq}`);
+    expect(await bySeq(store)).toEqual(expected);
+    await store.compact();
+    for (let times = 0; times < 2; times++) expect(await bySeq(store)).toEqual(expected);
+  });
+
   it('keeps an empty text', async () => {
     const open = setUp();
     const store = await open();
