@@ -53,6 +53,27 @@ describe('a commit', () => {
     for (let times = 0; times < 2; times++) expect(await bySeq(store)).toEqual(expected);
   });
 
+  it('that changes a row during a checkpoint, and not its key of another order, is what that order answers', async () => {
+    const hooks: Hooks = {};
+    const journal = await hooked(memory(), hooks).open('db');
+    const store: TestStore = await openLogStore<DatabaseTables>(journal, schema, { checkpoint: false });
+    await putDocs(
+      store,
+      Array.from({ length: 1_000 }, (_, i) => doc(`d${i}`, i + 1)),
+    );
+    const changed = { ...doc('d500', 501), rev: '2-y' };
+    hooks.before = async ({ kind }) => {
+      if (kind !== 'rewrite') return;
+      hooks.before = undefined;
+      await putDocs(store, [changed]);
+    };
+    await store.compact();
+    for (let times = 0; times < 2; times++) {
+      const [rows] = await store.read([{ from: 'docs', by: 'seq', range: {} }]);
+      expect([rows.length, rows[500]]).toEqual([1_000, changed]);
+    }
+  });
+
   it('keeps an empty text', async () => {
     const open = setUp();
     const store = await open();
