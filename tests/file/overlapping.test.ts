@@ -149,6 +149,29 @@ it('content that a large append under way names is not dropped as unnamed', asyn
   await journal.close();
 });
 
+it('content that is being synced for another is waited for before the log is synced', async () => {
+  const disk = new Disk();
+  const journal = await file({ files: disk }).open(FOLDER);
+  await append(journal, 1, 'strict');
+  const syncs = hold(disk, 'sync', 'after');
+  const put = () => journal.blobs.put(journal.blobs.placeFor!(300)!, [Buffer.alloc(300)], 'strict');
+  const puts = [put()];
+  await turns();
+  puts.push(put());
+  await turns();
+  expect(syncs.calls.length).toBe(1);
+  syncs.calls[0]!();
+  await turns();
+  expect(syncs.calls.length).toBe(2);
+  const written = append(journal, 2, 'strict');
+  await turns();
+  expect(syncs.calls.length).toBe(2);
+  syncs.stop();
+  syncs.calls[1]!();
+  await Promise.all([...puts, written]);
+  await journal.close();
+});
+
 it('content is dropped after the commit that names it no more is on the disk', async () => {
   const disk = new Disk();
   const journal = await file({ files: disk }).open(FOLDER);
