@@ -3,6 +3,7 @@ import { file } from '@settledb/adapter-file';
 import { expect, it } from 'vitest';
 import { SettleDB } from '../../packages/settledb/src/entry.node';
 import { Disk, failure } from './disk';
+import { commitOf } from './support';
 
 const FOLDER = '/settledb-no-such-folder/db';
 const SEEDS = 4;
@@ -52,4 +53,35 @@ it('comes back whole or not at all', async () => {
       seen.add(result.docs);
     }
   expect(seen).toEqual(new Set([0, DOCS.length]));
+});
+
+it('that fails half way does not bring back a log that a vacuum replaced', async () => {
+  const left = new Set<number>();
+  for (let nth = 1; nth <= 4; nth++) {
+    const disk = new Disk();
+    const adapter = file({ files: disk });
+    const journal = await adapter.open(FOLDER);
+    await journal.append(commitOf(1), { epoch: 0, n: 0 }, 'strict');
+    let unlinks = 0;
+    const failAt = (at: number) => {
+      unlinks = 0;
+      disk.fail = (call) => {
+        if (call === 'unlink' && ++unlinks === at) throw failure('EIO');
+        return undefined;
+      };
+    };
+    failAt(1);
+    await journal.vacuum!({ force: true });
+    expect(disk.list(FOLDER)).toEqual(expect.arrayContaining(['log.1', 'log.2']));
+    disk.fail = () => undefined;
+    await journal.append(commitOf(2), { epoch: 0, n: 1 }, 'strict');
+    await journal.close();
+    failAt(nth);
+    await adapter.destroy(FOLDER).catch(() => {});
+    disk.fail = () => undefined;
+    const again = await adapter.open(FOLDER);
+    left.add((await again.read()).commits.length);
+    await again.close();
+  }
+  expect(left).toEqual(new Set([0, 2]));
 });
