@@ -1,6 +1,13 @@
 /** Commits at the edges: keys of another order that change hands, empty texts, more texts than a commit has block ids. */
 import { memory } from '@settledb/adapter-memory';
-import { type DatabaseTables, type DocRow, type LocalRow, type Store, schema } from '@settledb/core';
+import {
+  type DatabaseTables,
+  type DocRow,
+  type LocalRow,
+  type Schema,
+  type Store,
+  schema,
+} from '@settledb/core';
 import { EMPTY_HEAD, openLogStore } from '@settledb/engine';
 import { describe, expect, it } from 'vitest';
 import { type Hooks, hooked } from '../support/hooked-adapter';
@@ -72,6 +79,22 @@ describe('a commit', () => {
       const [rows] = await store.read([{ from: 'docs', by: 'seq', range: {} }]);
       expect([rows.length, rows[500]]).toEqual([1_000, changed]);
     }
+  });
+
+  it('that writes rows of several keys over others leaves each of them once', async () => {
+    interface Row {
+      readonly a: string;
+      readonly b: number;
+      readonly value: string;
+    }
+    const tables: Schema = { rows: { key: ['a', 'b'], fields: ['a', 'b', 'value'] } };
+    const store = await openLogStore<{ rows: Row }>(await memory().open('db'), tables);
+    for (const value of ['1', '2']) {
+      const put = Array.from({ length: 100 }, (_, b) => ({ a: 'a', b, value }));
+      await store.write([], () => ({ writes: [{ into: 'rows', put }], value: 0 }));
+    }
+    const [found] = await store.read([{ from: 'rows', range: {} }]);
+    expect(found.map(({ value }) => value)).toEqual(Array(100).fill('2'));
   });
 
   it('keeps an empty text', async () => {
