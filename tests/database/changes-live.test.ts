@@ -1,6 +1,6 @@
 /** Live feeds over the reference store: what wakes them, and what happens between two of their reads. */
 import { type DatabaseTables, ioError, localChanges, type Store } from '@settledb/core';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { database, docs, listen } from './feeds';
 
 describe('a live feed', () => {
@@ -27,6 +27,22 @@ describe('a live feed', () => {
     await heard.until(1);
     feed.cancel();
     expect(heard.ids()).toEqual(['after']);
+  });
+
+  it('leaves no timer behind, neither when it is woken nor when it ends', async () => {
+    const { db } = await database();
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const feed = db.changes({ live: true });
+    const heard = listen(feed);
+    for (let count = 1; count <= 3; count++) {
+      await db.put({ _id: `d${count}` });
+      await vi.waitUntil(() => heard.ids().length === count && vi.getTimerCount() > 0);
+      expect(vi.getTimerCount()).toBe(1);
+    }
+    feed.cancel();
+    await feed;
+    await vi.waitUntil(() => vi.getTimerCount() === 0);
   });
 
   it('needs no news: hints that are false or doubled repeat nothing', async () => {
