@@ -69,9 +69,9 @@ export class Waker {
     });
   }
 
+  /** Not to be called while {@link woken} is awaited: whatever ends that has cleared its timer. */
   stop(): void {
     this.#unwatch();
-    clearTimeout(this.#timer);
     this.#controller.signal.removeEventListener('abort', this.#wake);
     this.#unlisten();
     if (typeof document === 'undefined') return;
