@@ -96,8 +96,7 @@ function outcomesOf(writes: readonly PlannedWrite[], directory: Directory): Outc
       outcomes.push(outcome);
       continue;
     }
-    if (before.fresh !== outcome.fresh || before.freshKeys !== undefined)
-      before.freshKeys = freshKeysOf(before, outcome);
+    if (before.fresh !== outcome.fresh) before.freshKeys = freshKeysOf(before, outcome);
     before.fresh &&= outcome.fresh;
     before.keys = before.keys.concat(outcome.keys);
     before.rows = before.rows.concat(outcome.rows);
@@ -106,14 +105,12 @@ function outcomesOf(writes: readonly PlannedWrite[], directory: Directory): Outc
   return outcomes;
 }
 
-/** For two writes: keys of which one of them does not say that they are fresh are looked up. */
+/** For two writes of which one says that its keys are fresh: of these, the ones that the other wrote before it are looked up. */
 function freshKeysOf(before: Outcome, outcome: Outcome): Set<SortKey> {
   const keys = new Set(before.fresh ? before.keys : before.freshKeys);
-  const others = new Set(before.fresh ? NONE : before.keys);
-  for (const key of outcome.keys) {
-    if (!outcome.fresh) keys.delete(key);
-    else if (!others.has(key)) keys.add(key);
-  }
+  if (!outcome.fresh) return keys;
+  const others = new Set(before.keys);
+  for (const key of outcome.keys) if (!others.has(key)) keys.add(key);
   return keys;
 }
 
