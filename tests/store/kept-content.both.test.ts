@@ -54,6 +54,15 @@ it('keeps a bounded number of contents, however small they are', async () => {
   await store.close();
 });
 
+it('keeps no long content, which would push out many short ones', async () => {
+  const { store, asked } = await open();
+  const places = [await store.blobs.put([new Uint8Array(256 * 1024)])];
+  places.push(await store.blobs.put([new Uint8Array(256 * 1024 + 1)]));
+  for (const place of [...places, ...places]) await store.blobs.get(place, 0);
+  expect(asked).toEqual([...places, places[1]]);
+  await store.close();
+});
+
 /** A store, and the places that its journal has. */
 async function opened(stagedBytes: number) {
   const journal = await memory().open('db');
