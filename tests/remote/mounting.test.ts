@@ -115,6 +115,33 @@ describe('the handler is mounted', () => {
     expect(begun).toEqual(['?a=1', '?a=2', `?${live}`, '?end']);
   });
 
+  it('where a body that is left breaks the connection off: it reads one that it takes to its end', async () => {
+    const { ask, handle } = testServer();
+    await ask('PUT', '/db');
+    const document = '{"_attachments":{"t":{"follows":true,"length":5}}}';
+    const text = `--b\r\ncontent-type: application/json\r\n\r\n${document}\r\n--b\r\n\r\nhello\r\n--b--`;
+    const cancel = vi.fn();
+    let sent = false;
+    // As Node gives it: that nothing more comes is known only after the last bytes.
+    const body = new ReadableStream<Uint8Array>(
+      {
+        async pull(controller) {
+          await new Promise((resolve) => setTimeout(resolve));
+          if (sent) controller.close();
+          else controller.enqueue(new TextEncoder().encode(text));
+          sent = true;
+        },
+        cancel,
+      },
+      { highWaterMark: 0 },
+    );
+    const headers = { 'content-type': 'multipart/related; boundary=b' };
+    const init = { method: 'PUT', headers, body, duplex: 'half' } as RequestInit;
+    expect((await handle(new Request('http://x.test/db/a', init))).status).toBe(201);
+    expect(cancel).not.toHaveBeenCalled();
+    expect((await ask('GET', '/db/a/t')).body).toBe('hello');
+  });
+
   it.each(['/couch', '/couch/', '/a/b%20c'])('at a path of which it is told: %s', async (path) => {
     const { handle } = testServer({ path });
     const fetch: typeof globalThis.fetch = (input, init) => handle(new Request(input, init));

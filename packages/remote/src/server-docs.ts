@@ -205,9 +205,11 @@ export async function putDoc(context: DatabaseContext, id: string): Promise<Answ
   // A local document has no tree: there is but one way to write it.
   const newEdits = isLocalId(id) || query.flag('new_edits') !== false;
   if (mediaType(request) === 'multipart/related') {
-    const { doc, leave } = await readMultipartDoc(context);
+    const { doc, end, leave } = await readMultipartDoc(context);
     try {
-      return await writeDoc(context, namedDoc(context, id, doc), { newEdits });
+      const answer = await writeDoc(context, namedDoc(context, id, doc), { newEdits });
+      await end();
+      return answer;
     } finally {
       await leave();
     }

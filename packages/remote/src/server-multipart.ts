@@ -38,7 +38,12 @@ const MAX_ATTACHMENTS = 10_000;
 /** A multipart body as a document whose attachments are streams, to be read in their order. */
 export interface MultipartDoc {
   readonly doc: Record<string, unknown>;
-  /** To be called after the document was written, or refused. */
+  /**
+   * To be called when the document was written: reads to the end of the body, of which only what means nothing is left. Hosts that are
+   * not this package's own (React Router, Remix, SvelteKit) break the connection off for a body that is left, before the answer is sent.
+   */
+  readonly end: () => Promise<void>;
+  /** To be called at last, also when the document was refused. */
   readonly leave: () => Promise<void>;
 }
 
@@ -51,6 +56,10 @@ export async function readMultipartDoc(context: DatabaseContext): Promise<Multip
   // There may be any number of attachments: each is bounded, and none is held.
   const body = readBody(request, Number.MAX_SAFE_INTEGER);
   const parts = readMultipart(body, boundary);
+  const end = async (): Promise<void> => {
+    // The document was written, whatever becomes of the rest.
+    await parts.next().catch(() => {});
+  };
   const leave = async (): Promise<void> => {
     await parts.return().catch(() => {});
   };
@@ -66,7 +75,7 @@ export async function readMultipartDoc(context: DatabaseContext): Promise<Multip
     const order = attachmentOrder(new TextDecoder().decode(text));
     // Its attachments may take as long as their client likes.
     room.begun(request);
-    return { doc: await withStreams(context, doc, order, parts), leave };
+    return { doc: await withStreams(context, doc, order, parts), end, leave };
   } catch (error) {
     await leave();
     throw error;
