@@ -15,7 +15,7 @@ import {
   serverUuid,
 } from '../../packages/settledb/src/server';
 import { importUntyped, serveOn } from '../support/express-pouchdb';
-import { testServer } from './support';
+import { type TestServer, testServer } from './support';
 
 const cleanUp: (() => unknown)[] = [];
 afterEach(async () => {
@@ -115,31 +115,45 @@ describe('the handler is mounted', () => {
     expect(begun).toEqual(['?a=1', '?a=2', `?${live}`, '?end']);
   });
 
-  it('where a body that is left breaks the connection off: it reads one that it takes to its end', async () => {
-    const { ask, handle } = testServer();
-    await ask('PUT', '/db');
+  describe('where a body that is left breaks the connection off', () => {
     const document = '{"_attachments":{"t":{"follows":true,"length":5}}}';
     const text = `--b\r\ncontent-type: application/json\r\n\r\n${document}\r\n--b\r\n\r\nhello\r\n--b--`;
-    const cancel = vi.fn();
-    let sent = false;
-    // As Node gives it: that nothing more comes is known only after the last bytes.
-    const body = new ReadableStream<Uint8Array>(
-      {
-        async pull(controller) {
-          await new Promise((resolve) => setTimeout(resolve));
-          if (sent) controller.close();
-          else controller.enqueue(new TextEncoder().encode(text));
-          sent = true;
-        },
-        cancel,
-      },
-      { highWaterMark: 0 },
-    );
     const headers = { 'content-type': 'multipart/related; boundary=b' };
-    const init = { method: 'PUT', headers, body, duplex: 'half' } as RequestInit;
-    expect((await handle(new Request('http://x.test/db/a', init))).status).toBe(201);
-    expect(cancel).not.toHaveBeenCalled();
-    expect((await ask('GET', '/db/a/t')).body).toBe('hello');
+    /** Puts a document of pieces, of which the next comes when there is time, as Node reads them. */
+    const put = (handle: TestServer['handle'], pieces: string[], cancel: () => void) => {
+      const body = new ReadableStream<Uint8Array>(
+        {
+          async pull(controller) {
+            await new Promise((resolve) => setTimeout(resolve));
+            const piece = pieces.shift();
+            if (piece === undefined) controller.close();
+            else controller.enqueue(new TextEncoder().encode(piece));
+          },
+          cancel,
+        },
+        { highWaterMark: 0 },
+      );
+      const init = { method: 'PUT', headers, body, duplex: 'half' } as RequestInit;
+      return handle(new Request('http://x.test/db/a', init));
+    };
+
+    it('reads one of several parts to its end', async () => {
+      const { ask, handle } = testServer();
+      await ask('PUT', '/db');
+      const cancel = vi.fn();
+      expect((await put(handle, [text], cancel)).status).toBe(201);
+      expect(cancel).not.toHaveBeenCalled();
+      expect((await ask('GET', '/db/a/t')).body).toBe('hello');
+    });
+
+    it('does not leave one that it refuses before its client can have read why, and then does', async () => {
+      const { ask, handle } = testServer({ limits: { attachment: 2 } });
+      await ask('PUT', '/db');
+      const cancel = vi.fn();
+      expect((await put(handle, [text.slice(0, -5), text.slice(-5)], cancel)).status).toBe(413);
+      expect(cancel).not.toHaveBeenCalled();
+      await vi.waitUntil(() => cancel.mock.calls.length > 0, { timeout: 5_000 });
+    });
   });
 
   it.each(['/couch', '/couch/', '/a/b%20c'])('at a path of which it is told: %s', async (path) => {

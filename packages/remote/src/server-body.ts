@@ -9,6 +9,11 @@ import { isObject, JSON_TYPE } from './wire';
 
 /** ms that a client may take between two pieces of a body. Slower ones hold memory and a connection for nothing. */
 const BODY_IDLE_MS = 30_000;
+/**
+ * ms after which a body that was refused is left. Until then nothing more of it is read, and its client can read the answer: hosts that
+ * are not this package's own (React Router, Remix, SvelteKit) break the connection off, unanswered, as soon as a body is cancelled.
+ */
+const LINGER_MS = 500;
 
 /**
  * Browsers send only a few other types to another origin without asking first: refusing those keeps other sites out (CSRF).
@@ -153,7 +158,7 @@ export async function* readBody(
   } catch (error) {
     throw isDatabaseError(error) ? error : badRequest('The request body could not be read', error);
   } finally {
-    if (!ended) reader.cancel().catch(() => {});
+    if (!ended) setTimeout(() => void reader.cancel().catch(() => {}), LINGER_MS);
   }
 }
 
