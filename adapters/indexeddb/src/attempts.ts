@@ -18,7 +18,7 @@ const MAX_ATTEMPTS = 2;
 /** How often the presence lock may be taken by force from one write. Each theft takes a second, so honest contexts never need more. */
 const MAX_THEFTS = 10;
 
-export interface Write {
+interface Write {
   readonly expected: Position;
   /** Whether success proves that this context knows all commits of others. */
   readonly isCurrent: boolean;

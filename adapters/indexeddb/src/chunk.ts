@@ -1,7 +1,7 @@
 /** A chunk of content as a record: its bytes, and a checksum that reveals damage to them. */
 import { corrupt } from '@settledb/core';
 
-export interface ChunkRecord {
+interface ChunkRecord {
   readonly sum: number;
   readonly bytes: Uint8Array;
 }

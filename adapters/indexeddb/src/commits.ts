@@ -16,7 +16,7 @@ import { checkRecord, checkState, type LogRecord, type State } from './schema';
 import type { Asking, Work } from './transaction';
 
 /** Why a write was undone: the journal was rewritten, our lock was taken, another commit has number n, or commits follow. */
-export type Undone = 'stale' | 'fenced' | 'taken' | 'behind';
+type Undone = 'stale' | 'fenced' | 'taken' | 'behind';
 
 /** Thrown out of a transaction that was undone on purpose. */
 export class Undo extends Error {
@@ -28,7 +28,7 @@ export class Undo extends Error {
   }
 }
 
-export interface Expectation extends Position {
+interface Expectation extends Position {
   /** See presence.ts; undefined: it is not compared. */
   readonly fence: number | undefined;
 }

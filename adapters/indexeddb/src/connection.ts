@@ -12,7 +12,7 @@ import { type OpenRequest, openDatabase, outdated } from './open';
 import { connectionLost, noAnswer, type Scope, transaction, type Work } from './transaction';
 import { Watchdog } from './watchdog';
 
-export interface ConnectionEvents {
+interface ConnectionEvents {
   /** The browser closed the connection. The next call opens another. */
   terminated(): void;
   /** The database was deleted; `evicted`: it is missing, or replaced by another one, and nobody had announced that. */

@@ -39,7 +39,7 @@ const LOOK_AFTER_MS = 2000;
 /** How long closing waits for a lock being requested, so that the next opening finds it free: if all are alive it takes a ms. */
 const FAREWELL_MS = 100;
 
-export interface PresenceHost {
+interface PresenceHost {
   readonly name: string;
   readonly locks: LockManager | undefined;
   readonly channel: Channel;

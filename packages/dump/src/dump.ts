@@ -39,7 +39,7 @@ export type Source = Pick<Database, 'id' | 'info' | 'changes' | 'bulkGet' | 'ope
 };
 
 /** Where a handle has its database, which lists `_local` documents if the handle does not. */
-export interface Behind {
+interface Behind {
   run<T>(work: (database: Database) => Promise<T>, signal?: AbortSignal | undefined): Promise<T>;
 }
 
@@ -65,7 +65,7 @@ export interface DumpOptions extends CallOptions {
 }
 
 /** What a dump tells when it is complete. */
-export interface Dumped {
+interface Dumped {
   readonly uuid: string;
   readonly seq: Seq;
   readonly docs: number;

@@ -1,5 +1,5 @@
 export { checkProgress } from './check';
-export { type DumpOptions, type DumpProgress, dump, type Source } from './dump';
+export { type DumpOptions, type DumpProgress, dump } from './dump';
 export { isOwnLocal } from './format';
 export type { Input } from './lines';
 export { type LoadResult, load } from './load';

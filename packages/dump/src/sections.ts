@@ -21,7 +21,7 @@ import type { Writer } from './writer';
 const SECTION_LINES = 100_000;
 
 /** What the end of a dump tells. */
-export interface Loaded {
+interface Loaded {
   readonly uuid: string;
   readonly seq: Seq;
   /** See the header. */

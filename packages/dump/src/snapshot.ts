@@ -42,7 +42,7 @@ const CHUNK_LENGTH = 4 * 1024 * 1024;
 const CHUNK_NAME = /^[0-9a-f]{32}\.ndjson\.gz$/;
 
 /** What a snapshot is made of. It is remembered there, so that a replication from it goes on where the snapshot ends. */
-export type SnapshotSource = Source & Pick<Database, 'put'>;
+type SnapshotSource = Source & Pick<Database, 'put'>;
 
 /** Writes a database as a snapshot; `manifest.json` last, so that it never names what is not there. */
 export async function writeSnapshot(

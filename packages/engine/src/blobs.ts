@@ -23,7 +23,7 @@ export interface BlobLimits {
   readonly cachedBytes?: number | undefined;
 }
 
-export interface BlobHost {
+interface BlobHost {
   /** Throws when the store can no longer be used. */
   check(): void;
   /** The position of the state in memory. */

@@ -12,8 +12,8 @@ import { PAGE_ROWS } from './page';
 export const PAGE_LENGTH = 1024 * 1024;
 
 /** The characters of a row, or of a fence, by its number. */
-export type LengthAt = (at: number) => number;
-export type Cut = readonly [from: number, to: number];
+type LengthAt = (at: number) => number;
+type Cut = readonly [from: number, to: number];
 
 const SHORT: LengthAt = () => 0;
 

@@ -11,7 +11,7 @@ import type { Wanted } from './wanted';
 const FEW_ROWS = 64;
 
 /** Where a scan met something that is not in memory: a page, by its number in a part, or the part itself. */
-export interface Lacking {
+interface Lacking {
   readonly part: number;
   readonly number: number;
   /** The keys needed begin here. */

@@ -39,7 +39,7 @@ import { Wanted } from './wanted';
 /** Races that a write may lose; each lost race means that another context's write was done. */
 const RACES_MAX = 10_000;
 
-export interface LogStoreOptions extends BlobLimits {
+interface LogStoreOptions extends BlobLimits {
   /** Characters of documents kept in memory. Default {@link TEXT_CACHE_LENGTH}. */
   readonly textCacheLength?: number;
   /** Whether to make checkpoints unasked after enough commits. Default true; tests choose their own moments. */

@@ -35,7 +35,7 @@ export interface Manifest extends Short {
 }
 
 /** A manifest as it is read. */
-export interface StoredManifest extends Short {
+interface StoredManifest extends Short {
   readonly tables: Readonly<Record<string, readonly StoredFences[]>>;
   readonly blocks: StoredUse;
 }

@@ -15,7 +15,7 @@ export interface Entries<Value> {
 }
 
 /** Where the rows of a merge come from, in order: `at` in the page, or `~at` in the entries. */
-export type Places = Int32Array;
+type Places = Int32Array;
 
 /** Merges a page's rows with the entries that fall into it; entries win, and `null` ones leave the row out. */
 export function mergePlaces(pageKeys: readonly SortKey[], { keys, values }: Entries<unknown>): Places {

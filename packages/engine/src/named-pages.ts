@@ -8,7 +8,7 @@ import { decoderFor, type OrderPage } from './page';
 import { GROUP_ROWS } from './stored-page';
 
 /** Rows of a page, or of all pages whose fences lie in a block: from `first` (the lowest of all: no bound) to before `next`. */
-export interface NamedPage {
+interface NamedPage {
   readonly table: string;
   /** 0: by primary key. */
   readonly order: number;
@@ -104,7 +104,7 @@ const blankPage = ({ fields }: TableLayout, order: number): string =>
   JSON.stringify(order === 0 ? fields.map(() => []) : [[], []]);
 
 /** Rows of a page that are lost. */
-export type LostRows = Pick<NamedPage, 'first' | 'next' | 'rows'>;
+type LostRows = Pick<NamedPage, 'first' | 'next' | 'rows'>;
 
 /**
  * A page of which a part is damaged, without the groups of rows that lie there.

@@ -12,7 +12,7 @@ export interface WantedPage {
 type Wanted = readonly [id: number, page: WantedPage];
 
 /** Where loaded pages are found, and where they are put. */
-export interface Memory {
+interface Memory {
   get(id: number): StoredPage | undefined;
   /** Stores the page, unless it is lent. */
   give(id: number, page: StoredPage): void;

@@ -10,7 +10,7 @@ import { layoutOf, type Row, type TableLayout } from './layout';
 import { columnsOf, decoderFor, PAGE_ROWS, type RowPage, rowAt } from './page';
 
 /** A row of a page: nothing of it is checked, and its long fields are references. */
-export type PageRow = Row;
+type PageRow = Row;
 
 /** How pages of a table are told from others, and rows at one key from one another. */
 export interface PageKind {
@@ -19,7 +19,7 @@ export interface PageKind {
   isNewer?(row: PageRow, than: PageRow): boolean;
 }
 
-export interface Rebuilt {
+interface Rebuilt {
   readonly manifest: string;
   readonly pages: ReadonlyMap<number, string>;
 }
@@ -28,7 +28,7 @@ export interface Rebuilt {
 const BATCH = 16;
 
 /** One that answers `undefined` for blocks that cannot be read. */
-export interface DamagedJournal extends Pick<Journal, 'blockIds' | 'load'> {
+interface DamagedJournal extends Pick<Journal, 'blockIds' | 'load'> {
   /** Blocks of which a part is damaged. */
   tornIds(): number[];
   /** The text of such a block, with NULs where it is damaged. */

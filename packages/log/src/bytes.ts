@@ -5,7 +5,7 @@
 import { latin1In, utf16In, writeLatin1, writeUtf16 } from './portable-texts';
 
 /** How a text is kept: a byte for each character up to U+00FF, two for each UTF-16 unit, or a byte for two hexadecimal digits. */
-export type Encoding = 'latin1' | 'utf16le' | 'hex';
+type Encoding = 'latin1' | 'utf16le' | 'hex';
 
 export interface Bytes extends Uint8Array {
   subarray(from?: number, to?: number): Bytes;

@@ -19,7 +19,7 @@ const SYNC_READ_BYTES = 256 * 1024;
 const PARTS_FROM = 8 * 1024;
 
 /** The open file that frames are read from. */
-export interface FrameFile {
+interface FrameFile {
   readonly files: Reads;
   readonly fd: number;
   readonly path: string;

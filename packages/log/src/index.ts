@@ -1,5 +1,4 @@
 export * from './blobs';
-export type { BytesMaker } from './bytes';
 export * from './contents';
 export { type Crc32, crc32ByTable } from './crc32';
 export * from './files';

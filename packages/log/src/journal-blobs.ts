@@ -5,7 +5,7 @@ import { PACKS_VERSION } from './header';
 import type { Log } from './log';
 
 /** The journal that the content belongs to. */
-export interface BlobHost {
+interface BlobHost {
   /** The log in use: a vacuum replaces it. */
   log(): Log;
   /** @throws closed */

@@ -34,7 +34,7 @@ export interface Slot {
   readonly mark: string;
 }
 
-export interface SlotChunk extends Slot {
+interface SlotChunk extends Slot {
   readonly bytes: Uint8Array;
 }
 

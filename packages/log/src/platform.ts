@@ -5,7 +5,7 @@
 import { type BytesMaker, portableBytes, type Bytes as TextBytes } from './bytes';
 import { type Crc32, crc32ByTable } from './crc32';
 
-export interface Platform {
+interface Platform {
   readonly bytes: BytesMaker;
   readonly crc32: Crc32;
 }

@@ -104,7 +104,7 @@ export function sumsOf(frame: Bytes, salt: number): Sums {
 }
 
 /** Which bytes of a block's frame to read for a part of its text, and how to make the text from them. */
-export interface FramePart {
+interface FramePart {
   readonly from: number;
   readonly to: number;
   /** @returns `undefined` when `data` is not what was written */

@@ -106,4 +106,4 @@ export function movedAll(length: number, move: (done: number) => number): void {
 }
 
 /** One system call moves no more than 2 GB. */
-export const MOST_BYTES = 1 << 30;
+const MOST_BYTES = 1 << 30;

@@ -37,14 +37,14 @@ export interface Mapped {
   threw: number;
 }
 
-export interface MappedDoc {
+interface MappedDoc {
   readonly id: string;
   readonly seq: number;
   readonly emitted: readonly Emitted[];
 }
 
 /** The counters at the time when the documents were read. */
-export type Origin = Pick<InfoRow, 'purge_seq' | 'update_seq'>;
+type Origin = Pick<InfoRow, 'purge_seq' | 'update_seq'>;
 
 /** The changes to the rows of one index. */
 interface Change {
@@ -133,7 +133,7 @@ function commitOf(
   };
 }
 
-export function sameState(a: ViewStateRow | undefined, b: ViewStateRow | undefined): boolean {
+function sameState(a: ViewStateRow | undefined, b: ViewStateRow | undefined): boolean {
   return a?.tag === b?.tag && a?.version === b?.version && a?.seq === b?.seq && a?.reduced === b?.reduced;
 }
 

@@ -1,7 +1,7 @@
 export type { RegisteredView, RegisteredViews } from './definitions';
 export type * from './index-reader';
-export { Indexes, type IndexHost } from './indexes';
-export { LIVE_LIMIT, type Live, LiveQueries } from './live/live';
+export { Indexes } from './indexes';
+export { LiveQueries } from './live/live';
 export type { LiveObserver, LiveQuery, Unsubscribe } from './live/live-query';
 export { LocalQueries } from './local-queries';
 export { Mango } from './mango/mango';

@@ -25,7 +25,7 @@ import { mapError } from './source';
 /** Most documents read at a time. */
 const BATCH_DOCS = 500;
 
-export interface MappedRows {
+interface MappedRows {
   /** Unordered. */
   readonly rows: readonly MappedRow[];
   /** Number of rows of all documents, even of those not wanted. */
@@ -37,7 +37,7 @@ export interface MappedRows {
 }
 
 /** A row of an index that is not stored. */
-export interface MappedRow extends IndexEntry {
+interface MappedRow extends IndexEntry {
   readonly seq: number;
 }
 

@@ -51,7 +51,7 @@ export interface IndexingProgress {
   readonly results_count?: number;
 }
 
-export interface UpdaterEvents {
+interface UpdaterEvents {
   indexing(progress: IndexingProgress): void;
   /** A map threw: its document is left out of that index. */
   error(error: DatabaseError): void;

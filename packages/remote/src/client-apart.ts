@@ -23,7 +23,7 @@ const OK = '{"ok":{"_id":';
 const REV = ',"_rev":"';
 const REVISIONS = ',"_revisions":';
 
-export type ApartResult = { readonly id: string; readonly docs: readonly (ApartDoc | object)[] };
+type ApartResult = { readonly id: string; readonly docs: readonly (ApartDoc | object)[] };
 type Asked = { readonly id: string; readonly rev?: string | undefined };
 
 /** @returns one result for each of `asked`, in order; `undefined`: the answer is to be parsed as a whole */

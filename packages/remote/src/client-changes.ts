@@ -41,9 +41,9 @@ type Controller = FeedController<Change>;
 type Outcome = ChangesResult | Cancelled;
 
 /** Gives the connection, once the database is known to exist. */
-export type Connect = () => Promise<Http>;
+type Connect = () => Promise<Http>;
 
-export interface RemoteFeedOptions {
+interface RemoteFeedOptions {
   /** Whether a live feed waits with one continuous request, rather than with one request after another. */
   readonly continuous: boolean;
   readonly bytes: Bytes | undefined;

@@ -6,7 +6,7 @@ import { type Bytes, isDatabaseError } from '@settledb/core';
 import * as check from './client-check';
 import type { Opened } from './client-http';
 
-export interface Download {
+interface Download {
   /** The first byte wanted, and the one after the last. */
   readonly start: number;
   readonly last: number;

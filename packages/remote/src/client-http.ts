@@ -102,7 +102,7 @@ export interface Opened {
 }
 
 /** What all requests of one database share. */
-export interface Line {
+interface Line {
   target: Target;
   readonly options: HttpOptions;
   readonly auth: Auth;

@@ -1,11 +1,9 @@
 export { RemoteDatabase, remote } from './client';
 export { RemoteError } from './client-error';
 export type { HeaderSource } from './client-http';
-export { nameOf } from './client-name';
 export type { RemoteOptions } from './client-options';
-export { checkDatabaseName, isDatabaseName } from './names';
+export { isDatabaseName } from './names';
 export {
-  type Accounts,
   type CookieOptions,
   type CorsOptions,
   createHandler,

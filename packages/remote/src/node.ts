@@ -45,7 +45,7 @@ const HUNG_UP = 'hung up';
 const LOOPBACK_HOSTS: readonly string[] = ['localhost', '127.0.0.1', '[::1]'];
 
 /** How long a client may take, in ms. */
-export interface Timeouts {
+interface Timeouts {
   /** For the headers of a request. Default 15 s. */
   readonly headers: number;
   /** For a whole request, including its body. Default 30 min. */

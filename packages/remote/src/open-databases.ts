@@ -14,9 +14,9 @@ import type { UsedDatabase } from './server-context';
 const MAX_OPEN = 500;
 
 /** Opens the database of a name; undefined if it does not exist. */
-export type Open = (name: string) => Promise<Database | undefined>;
+type Open = (name: string) => Promise<Database | undefined>;
 
-export interface OpenDatabasesOptions {
+interface OpenDatabasesOptions {
   /** Most databases that are kept open, those in use among them: then the one that nobody has used for longest is closed. Default 500. */
   readonly most?: number | undefined;
   /** Called when more are in use than are kept open, and again whenever that number has doubled. */

@@ -8,7 +8,7 @@ export const failure = (status: number, name: string, reason: string): DatabaseE
 /** For what would be open for long. */
 export const closing = (): DatabaseError => failure(503, 'service_unavailable', 'The server is closing');
 
-export type HeaderList = { readonly [name: string]: string };
+type HeaderList = { readonly [name: string]: string };
 
 /**
  * An answer whose whole text exists already. A `Response` would make a stream of it, which costs more than most requests; so this

@@ -35,7 +35,7 @@ export function mediaType(request: ServerRequest): string | undefined {
   return request.headers.get('content-type')?.split(';', 1)[0]?.trim().toLowerCase();
 }
 
-export interface BodyOptions {
+interface BodyOptions {
   /** Most bytes, after decompression. More are refused with 413, without reading the rest. */
   readonly limit: number;
   /** Where it waits for its turn if it is large; without it only where `limit` is small. */
@@ -116,7 +116,7 @@ export async function gather(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Ar
   return concat(chunks, length);
 }
 
-export interface StreamOptions {
+interface StreamOptions {
   /** The body is taken as it was sent, compressed or not. */
   readonly asSent?: boolean;
   /** The error for more bytes than `limit`. */

@@ -36,7 +36,7 @@ import { isObject, JSON_TYPE } from './wire';
 const MAX_ATTACHMENTS = 10_000;
 
 /** A multipart body as a document whose attachments are streams, to be read in their order. */
-export interface MultipartDoc {
+interface MultipartDoc {
   readonly doc: Record<string, unknown>;
   /**
    * To be called when the document was written: reads to the end of the body, of which only what means nothing is left. Hosts that are

@@ -22,7 +22,7 @@ const AHEAD_LENGTH = 1024 * 1024;
 const TRIES_MAX = 20;
 
 /** Where the attachments of a document come from. */
-export interface DocSource {
+interface DocSource {
   readonly database: Database;
   readonly doc: ExistingDoc;
   /** The client has the attachments of these revisions: as many as a request has room for. Needs `_revisions` in the document. */
@@ -39,13 +39,13 @@ export interface OpenDoc extends DocSource {
   readonly attachments: ReadonlyMap<string, Opened>;
 }
 
-export interface Opened {
+interface Opened {
   readonly about: Omit<OpenedAttachment, 'stream'>;
   readonly bytes: Bytes;
 }
 
 /** How much may still be read ahead. */
-export interface Room {
+interface Room {
   left: number;
 }
 export const roomAhead = (): Room => ({ left: AHEAD_LENGTH });

@@ -19,7 +19,7 @@ const MAX_DERIVING = 2;
 const MAX_WAITING = 200;
 
 /** What a user's document holds of his password. */
-export interface PasswordFields {
+interface PasswordFields {
   readonly password_scheme: 'pbkdf2';
   readonly pbkdf2_prf: string;
   readonly salt: string;

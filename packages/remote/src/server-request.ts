@@ -21,7 +21,7 @@ export interface ServerRequest {
 export const SMALL_BODY = 64 * 1024;
 
 /** The parts of a URL written as the standard writes it, so that it only has to be cut. */
-export interface UrlParts {
+interface UrlParts {
   /** Scheme and host. */
   readonly origin: string;
   /** Percent-encoded. */

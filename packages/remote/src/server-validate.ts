@@ -24,7 +24,7 @@ type Validate = (...args: unknown[]) => unknown;
 type AnyDoc = ExistingDoc<Record<string, unknown>>;
 
 /** The user who writes, and the database. */
-export interface Writing {
+interface Writing {
   readonly name: string;
   readonly database: Database;
   readonly user: User;

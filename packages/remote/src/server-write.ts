@@ -14,7 +14,7 @@ import { DEFAULT_SECURITY } from './server-settings';
 import { prepareUser } from './server-users';
 
 /** A document as it is to be stored, or the error that refuses it: {@link isDatabaseError} tells. */
-export type Prepared = Doc | DatabaseError;
+type Prepared = Doc | DatabaseError;
 
 /** @throws the error that refuses it */
 export async function prepareWrite(context: DatabaseContext, doc: Doc): Promise<Doc> {

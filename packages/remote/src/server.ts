@@ -99,7 +99,7 @@ export interface Answerer {
 }
 
 /** Where a request comes from. */
-export interface From {
+interface From {
   readonly address?: string | undefined;
   /** Ends the connection within an answer whose stream failed; the stream then simply stops. Without it, the stream fails. */
   readonly breakOff?: (() => void) | undefined;

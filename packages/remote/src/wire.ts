@@ -66,7 +66,7 @@ export function parseBasic(header: string): Credentials | undefined {
 }
 
 /** CouchDB's form of an error. */
-export interface WireError {
+interface WireError {
   readonly error: string;
   readonly reason: string;
 }

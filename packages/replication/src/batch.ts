@@ -80,7 +80,7 @@ export class OnTheWay {
   }
 }
 
-export interface BatchInit {
+interface BatchInit {
   readonly fetcher: Fetcher;
   readonly target: Peer;
   readonly onTheWay: OnTheWay;

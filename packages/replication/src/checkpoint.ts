@@ -45,7 +45,7 @@ export interface Checkpoint extends Partial<Session> {
 }
 
 /** What goes into a checkpoint besides its sessions. */
-export type CheckpointMarks = Pick<Checkpoint, 'source_refuses' | 'instances'>;
+type CheckpointMarks = Pick<Checkpoint, 'source_refuses' | 'instances'>;
 
 /** Sessions remembered. With fewer, replications of one pair running side by side push each other out. */
 const HISTORY_LENGTH = 20;
@@ -222,7 +222,7 @@ class Side {
 const revOf = (doc: { readonly _rev?: string } | undefined): { _rev?: string } =>
   typeof doc?._rev === 'string' ? { _rev: doc._rev } : {};
 
-export interface CheckpointsInit {
+interface CheckpointsInit {
   readonly source: Peer;
   readonly target: Peer;
   /** `_local/…` */

@@ -40,7 +40,7 @@ export interface FailedRev {
 }
 
 /** What one request returned. `docs` are ready to be written. */
-export interface Portion {
+interface Portion {
   readonly docs: readonly AnyDoc[];
   /** Length of the documents' JSON, attachments included. */
   readonly length: number;
@@ -59,7 +59,7 @@ const GROWTH = 4;
 /** Requests that may fail while searching for the document that makes one fail: log2 of a batch, and some. */
 const SPLITS = 10;
 
-export interface FetcherInit {
+interface FetcherInit {
   readonly source: Peer;
   readonly target: Peer;
   /** Revisions in one request. */

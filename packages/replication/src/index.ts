@@ -30,4 +30,4 @@ export {
   sync,
   syncOf,
 } from './sync';
-export { type Watched, watch } from './watch';
+export { watch } from './watch';

@@ -74,7 +74,7 @@ export function checkId(answer: unknown): string {
   throw unexpected('id() is no string');
 }
 
-export interface PeerInfo {
+interface PeerInfo {
   /** `update_seq`, where there is one. */
   readonly seq: Seq | undefined;
   /** CouchDB's time of creation, which differs for a database made anew under the same name; '' where the peer does not say. */
@@ -88,7 +88,7 @@ export function checkInfo(answer: unknown): PeerInfo {
   return { seq: isSeq(update_seq) ? update_seq : undefined, instance: told ? String(created) : '' };
 }
 
-export interface CheckedChanges {
+interface CheckedChanges {
   readonly rows: readonly ChangedDoc[];
   readonly lastSeq: Seq;
   readonly pending: number | undefined;
@@ -152,7 +152,7 @@ export function checkRevsDiff(answer: unknown, asked: Record<string, readonly st
   return missing;
 }
 
-export type FetchedRow = { readonly ok: AnyDoc } | { readonly error: unknown };
+type FetchedRow = { readonly ok: AnyDoc } | { readonly error: unknown };
 
 /** The answer about one revision. */
 export interface Fetched {

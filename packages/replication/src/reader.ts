@@ -34,7 +34,7 @@ const GROWTH = 4;
 /** How often the end is checked once more. A program that keeps writing must not keep a replication from ending. */
 const LOOKS = 3;
 
-export interface ReaderInit {
+interface ReaderInit {
   readonly source: Peer;
   readonly settings: Settings;
   readonly since: Seq;

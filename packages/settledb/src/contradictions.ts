@@ -14,7 +14,7 @@ import { indexesIn } from './contradictions-of-indexes';
 import { referencesIn } from './contradictions-of-references';
 
 /** Named at most; one fault may show in every document. */
-export const CONTRADICTIONS_MAX = 100;
+const CONTRADICTIONS_MAX = 100;
 
 /** Takes a contradiction, in words. */
 export type Note = (contradiction: string) => void;

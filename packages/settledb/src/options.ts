@@ -74,7 +74,7 @@ export type KeyRow<Content extends object = AnyContent> =
   | (MissingRow & Without<'id' | 'value' | 'doc'>);
 
 /** What a name stands for. */
-export type Address =
+type Address =
   | { readonly kind: 'local'; readonly name: string; readonly storedName: string }
   | { readonly kind: 'remote'; readonly url: string };
 

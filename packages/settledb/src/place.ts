@@ -9,7 +9,7 @@ import { chooseAdapter, type Platform } from './platform';
 import { locationOf, type SharedOptions } from './registry';
 import { RemoteConnection } from './remote-connection';
 
-export interface Place {
+interface Place {
   /** As the handle reports it; for a remote database the URL, without credentials. */
   readonly name: string;
   readonly adapter: string;

@@ -8,7 +8,7 @@ import { queryCode } from './code';
 import type { LocalSettleOptions } from './options';
 
 /** Events for a handle's listeners. */
-export interface QueryEvents {
+interface QueryEvents {
   indexing(progress: IndexingProgress): void;
   error(error: unknown): void;
 }

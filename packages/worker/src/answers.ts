@@ -80,7 +80,7 @@ export function isJsonAnswer(verb: string, [, options]: readonly unknown[]): boo
   return JSON_VERBS.has(verb) && (verb !== 'get' || !(more?.attachments || more?.atts_since));
 }
 
-export interface AnswerParts {
+interface AnswerParts {
   readonly value: unknown;
   /** Sent before `value`, if it is long. */
   readonly parts: readonly (readonly unknown[])[];

@@ -4,7 +4,7 @@ import { docsIn } from './documents';
 import type { Crossing, DocTexts, Patch } from './wire';
 
 /** What decoding needs to know of the host. */
-export interface Decoding {
+interface Decoding {
   readonly functions: Readonly<Record<string, unknown>>;
   handle(number: number): unknown;
   /** The signal of the call. */

@@ -12,7 +12,7 @@ import { workerTerminated } from './errors';
 import { LinkChannel } from './link-channel';
 import { type ClientInfo, type Endpoint, PROTOCOL, type Welcome } from './wire';
 
-export interface ElectionEvents {
+interface ElectionEvents {
   /** A page of another tab asks to be served over this channel. */
   link(endpoint: Endpoint, client: ClientInfo): Promise<void>;
   /** This worker is no longer the owner. */

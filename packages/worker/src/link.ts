@@ -31,7 +31,7 @@ export interface LinkOptions {
 }
 
 /** A handle of the page, as the link knows it. */
-export interface LinkedHandle {
+interface LinkedHandle {
   readonly name: string;
   readonly options: object;
   readonly adapter: string;

@@ -25,7 +25,7 @@ import {
 } from './targets';
 import { type Endpoint, PROTOCOL, type PutAway, type Welcome } from './wire';
 
-export interface Attached {
+interface Attached {
   readonly endpoint: Endpoint;
   readonly welcome: Welcome;
   /** Whether the page holds a lock that tells the host of its end. */

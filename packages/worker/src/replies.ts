@@ -26,7 +26,7 @@ const ANSWERING: ReadonlySet<Out[0]> = new Set(['ok', 'json', 'text', 'no', 'par
 
 const NONE: Transferable[] = [];
 
-export interface RepliesOptions {
+interface RepliesOptions {
   /** See `HostContext`. */
   readonly own: boolean;
   /** Whether nothing is sent any more. */

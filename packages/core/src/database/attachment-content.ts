@@ -33,7 +33,7 @@ export interface Content {
 }
 
 /** Data to be taken in. */
-export interface Incoming {
+interface Incoming {
   readonly data: unknown;
   readonly encoding?: AttachmentEncoding | undefined;
   /** The digest that the sender claims, to be checked. */

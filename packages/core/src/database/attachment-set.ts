@@ -21,10 +21,10 @@ interface Named {
   readonly type: string | undefined;
   readonly revpos: number | undefined;
 }
-export interface ContentEntry extends Named {
+interface ContentEntry extends Named {
   readonly content: Content;
 }
-export interface StubEntry extends Named {
+interface StubEntry extends Named {
   readonly digest: string | undefined;
   readonly length: number | undefined;
 }
@@ -41,7 +41,7 @@ export interface Surroundings {
   readonly rows: BlobRows;
 }
 
-export interface Resolved {
+interface Resolved {
   /** Including the stubs. */
   readonly body: string;
   /** Keys of the contents referred to. */

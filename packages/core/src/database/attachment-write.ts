@@ -17,7 +17,7 @@ import { written } from './written';
 /** How often content swept between the check and the write is stored again. Each time another context must have compacted. */
 const TRIES_MAX = 20;
 
-export type AddEdits = (edits: readonly Edit[]) => Promise<readonly Outcome[]>;
+type AddEdits = (edits: readonly Edit[]) => Promise<readonly Outcome[]>;
 
 /**
  * Writes a call's edits, some of which have attachments.

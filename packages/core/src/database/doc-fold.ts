@@ -29,7 +29,7 @@ export type Applied = { readonly rev: Rev; readonly changed: boolean } | Databas
 export type BodyKey = readonly [string, Rev];
 
 /** What a fold wants written. `row` is undefined if nothing changed. */
-export interface Folded {
+interface Folded {
   readonly row: DocRow | undefined;
   readonly bodies: readonly BodyRow[];
   readonly gone: readonly BodyKey[];

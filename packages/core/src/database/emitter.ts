@@ -8,7 +8,7 @@
 
 /** A listener. The value depends on the event; events without a value pass `undefined`. */
 // biome-ignore lint/suspicious/noExplicitAny: a listener names the type of the event it knows.
-export type EventListener = (value: any) => void;
+type EventListener = (value: any) => void;
 
 /** Events that are not described: any name, any value. The events of a class are an interface, name → value. */
 // biome-ignore lint/suspicious/noExplicitAny: as above

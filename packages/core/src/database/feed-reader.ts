@@ -1,7 +1,7 @@
 /** The iteration of a feed. */
 
 /** How a feed ended: with a result, with a failure, or (for an iteration that was left) with neither. */
-export type Ending = { readonly result?: unknown } | { readonly error: unknown };
+type Ending = { readonly result?: unknown } | { readonly error: unknown };
 
 /** One iteration of a feed: at most a few items wait here, since the driver waits until they are taken. */
 export class Reader<Item> implements AsyncIterator<Item> {

@@ -44,7 +44,7 @@ export interface Feed<Item, Result, Events extends object = FeedEvents<Item, Res
 }
 
 /** Does the work of a feed. What it returns is the feed's result and goes with `complete`; what it throws, with `error`. */
-export type FeedDriver<Item, Result> = (controller: FeedController<Item>) => Promise<Result> | Result;
+type FeedDriver<Item, Result> = (controller: FeedController<Item>) => Promise<Result> | Result;
 
 export interface FeedOptions<Result> {
   /** Aborting it is cancelling: the feed ends with its cancelled result, iteration ends without an error. */

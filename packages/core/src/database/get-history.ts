@@ -15,10 +15,7 @@ import { type KnownDoc, readRevisions } from './revisions';
 type DatabaseStore = Store<DatabaseTables>;
 
 /** What of a revision's surroundings goes into the document. */
-export type MetaOptions = Pick<
-  GetOptions,
-  'revs' | 'revs_info' | 'conflicts' | 'deleted_conflicts' | 'local_seq'
->;
+type MetaOptions = Pick<GetOptions, 'revs' | 'revs_info' | 'conflicts' | 'deleted_conflicts' | 'local_seq'>;
 
 /** As {@link getDoc}, with any options; with `open_revs` it gives a list of revisions. */
 export async function getAny(

@@ -70,7 +70,7 @@ export function untilAborted<T>(work: Promise<T>, signal: AbortSignal | null | u
 }
 
 /** The signal that {@link either} makes of several. */
-export interface Either {
+interface Either {
   readonly signal: AbortSignal;
   /** To be called when the signal is no longer needed. */
   readonly leave: () => void;

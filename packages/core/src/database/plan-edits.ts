@@ -16,7 +16,7 @@ import { isUnread, tipAfter } from './tip';
 export type Outcome = { readonly ok: true; readonly id: string; readonly rev: Rev } | WriteFailure;
 
 /** What a plan has read; rows are in the order of the batch's ids. */
-export interface Found {
+interface Found {
   readonly docs: readonly (DocRow | undefined)[];
   /** By id, if they were read. */
   readonly bodies: ReadonlyMap<string, readonly BodyRow[]> | undefined;

@@ -3,7 +3,7 @@ import type { BlobRefRow, BodyRow, DatabaseTables, DocRow, InfoRow, LocalRow } f
 import type { Write } from '../store/store';
 import { type BodyKey, bodyRow, DocFold } from './doc-fold';
 
-export type Writes = Write<DatabaseTables>[];
+type Writes = Write<DatabaseTables>[];
 
 /** The rows of all folds, and the counters, which change by difference (I1). */
 export function finishDocuments(

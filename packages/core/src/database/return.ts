@@ -7,7 +7,7 @@
 const HIDDEN_MS = 30_000;
 
 /** @param isLong away for so long that connections may have died unnoticed */
-export type OnReturn = (isLong: boolean) => void;
+type OnReturn = (isLong: boolean) => void;
 
 interface Listening {
   addEventListener(type: string, listener: () => void): void;

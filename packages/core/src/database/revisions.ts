@@ -21,7 +21,7 @@ export interface RevisionRequest {
 }
 
 /** The text of a revision's body; `deleted` is that of the revision. */
-export interface Body {
+interface Body {
   readonly deleted: boolean;
   readonly text: string;
 }

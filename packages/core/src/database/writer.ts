@@ -38,7 +38,7 @@ interface Group {
   readonly edits: readonly Edit[];
 }
 
-export interface WriteBatch {
+interface WriteBatch {
   write(edits: readonly Edit[]): Promise<readonly Outcome[]>;
   /** The write is done when this returns; `undefined`: nothing was written, call `write`. */
   writeNow(edits: readonly Edit[]): readonly Outcome[] | undefined;

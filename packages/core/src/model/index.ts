@@ -28,7 +28,6 @@ export * from './takes-apart';
 export { hasRev, isDeleted, isLeaf, leaves, singleton } from './tree';
 export { ancestry, leavesBelow } from './tree-descent';
 export { GrowingTree, merge } from './tree-growing';
-export type { Merged, MergeResult } from './tree-merge';
 export * from './tree-pack';
 export * from './tree-remove';
 export * from './types';

@@ -1,7 +1,7 @@
 /** Revision ids, `<generation>-<hash>`: reading and writing them. How an edit gets one: `next-rev.ts`. */
 import { invalidRev } from './errors';
 
-export interface ParsedRev {
+interface ParsedRev {
   /** 1, 2, 3 …: how many edits led here. */
   readonly generation: number;
   /** Whatever follows the dash; may be `''` in revisions made elsewhere. */

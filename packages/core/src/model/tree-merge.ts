@@ -12,7 +12,7 @@ import { hasRev, isDeleted, tipAt } from './tree';
 import { indexOf } from './tree-index';
 
 /** How a path relates to a tree. `inner`: its newest revision was known, but something about it or its ancestors was not. */
-export type MergeResult = 'new leaf' | 'new branch' | 'inner' | 'known';
+type MergeResult = 'new leaf' | 'new branch' | 'inner' | 'known';
 
 export interface Merged {
   /** The same object when the result is `known`. */

@@ -69,7 +69,7 @@ export type Query<T extends Tables> = {
   [N in keyof T & string]: KeysQuery<N> | RangeQuery<N> | CountQuery<N>;
 }[keyof T & string];
 
-export type Found<T extends Tables, Q> =
+type Found<T extends Tables, Q> =
   Q extends KeysQuery<infer N extends keyof T>
     ? (T[N] | undefined)[]
     : Q extends RangeQuery<infer N extends keyof T>

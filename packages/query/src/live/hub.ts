@@ -18,7 +18,7 @@ export interface Ending {
 export const endingOf = (error: unknown): Ending =>
   isDatabaseError(error) && error.name === 'closed' ? {} : { error };
 
-export interface HubListener {
+interface HubListener {
   /** From now on no change is missed: time to query. */
   ready(): void;
   /** Ids of documents that were written; `undefined`: too many to say. */
@@ -35,7 +35,7 @@ export type IsPassing = (error: unknown) => boolean;
 /** ms until a feed is opened, or a query repeated, after a failure that will pass. */
 export const RETRY_MS = 1_000;
 
-export interface HubSource {
+interface HubSource {
   info(): Promise<DatabaseInfo>;
   changes(options: ChangesOptions): ChangesFeed;
 }

@@ -24,12 +24,12 @@ import { sameResult } from './same';
  * Most documents in a live result of a `find` without a `limit`: screens show fewer. A result is held in memory as long as
  * somebody subscribes.
  */
-export const LIVE_LIMIT = 10_000;
+const LIVE_LIMIT = 10_000;
 
 export type LiveHost = Pick<Database, 'info' | 'changes' | 'allDocs'> & Pick<Queries, 'query' | 'find'>;
 
 /** Results that stay current, each as long as somebody subscribes to it. */
-export interface Live<Content extends object = object> {
+interface Live<Content extends object = object> {
   /**
    * Documents that match. Without a `limit` all of them, up to {@link LIVE_LIMIT}: not 25, as of a `find`. No bookmark and no
    * statistics are given.

@@ -7,7 +7,7 @@ import { ALL, type Intervals, intersect, isAll, NONE, pointOf, union } from './i
 import { operatorOf, points, scalars, spansOf } from './spans';
 
 /** Rows of single elements of a list which, together with the plain rows, have all documents of a test. */
-export interface ElementAccess {
+interface ElementAccess {
   readonly plain: Intervals;
   readonly elements: Intervals;
   /** Of the elements ({@link narrowness}). */

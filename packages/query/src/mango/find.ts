@@ -27,7 +27,7 @@ import { warningOf } from './warning';
 const MAX_ATTEMPTS = 4;
 
 /** The result of a plan: whole documents, tested, in order, from `skip` up to `limit`. */
-export interface Page {
+interface Page {
   readonly plan: Plan;
   readonly tally: Tally;
   readonly docs: readonly ExistingDoc<object>[];

@@ -41,7 +41,7 @@ interface View {
 const MAX_ATTEMPTS = 100;
 
 /** What `createIndex` was asked for. */
-export interface NewIndex extends MangoIndex {
+interface NewIndex extends MangoIndex {
   readonly view: View;
 }
 

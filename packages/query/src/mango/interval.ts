@@ -3,7 +3,7 @@
  */
 import { compareJson, type Json } from '@settledb/core';
 
-export interface Bound {
+interface Bound {
   readonly key: Json;
   readonly inclusive: boolean;
 }

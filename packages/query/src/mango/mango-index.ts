@@ -24,7 +24,7 @@ import {
 import { type IndexDefinition, type IndexPolicy, policyOf } from '../index-reader';
 import { isPlainName, isUnescaped, textField, UNTOLD } from '../text-fields';
 
-export type Direction = 'asc' | 'desc';
+type Direction = 'asc' | 'desc';
 export interface IndexField {
   /** As it was written, with escapes. */
   readonly name: string;

@@ -13,10 +13,10 @@ import type { Plan } from './planner';
 import { type Project, projectedPaths } from './project';
 import type { Find } from './request';
 
-export type Comparison = '$eq' | '$gt' | '$gte' | '$lt' | '$lte';
+type Comparison = '$eq' | '$gt' | '$gte' | '$lt' | '$lte';
 const COMPARISONS: ReadonlySet<string> = new Set<Comparison>(['$eq', '$gt', '$gte', '$lt', '$lte']);
 
-export interface Condition {
+interface Condition {
   readonly name: string;
   readonly operator: Comparison;
 }
@@ -113,7 +113,7 @@ interface Test extends Covered {
 }
 
 /** A field, and its place in the index; -1: `_id`; lower: not in the index. */
-export interface Covered {
+interface Covered {
   readonly path: readonly string[];
   readonly at: number;
 }
