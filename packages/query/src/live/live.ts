@@ -29,18 +29,7 @@ const LIVE_LIMIT = 10_000;
 export type LiveHost = Pick<Database, 'info' | 'changes' | 'allDocs'> & Pick<Queries, 'query' | 'find'>;
 
 /** Results that stay current, each as long as somebody subscribes to it. */
-interface Live<Content extends object = object> {
-  /**
-   * Documents that match. Without a `limit` all of them, up to {@link LIVE_LIMIT}: not 25, as of a `find`. No bookmark and no
-   * statistics are given.
-   */
-  find(request: FindRequest): LiveQuery<FindResult<Content>>;
-  /** Rows of a view. */
-  query(view: string | MapFunction | ViewSource, options?: ViewOptions): LiveQuery<ViewResult<Content>>;
-  allDocs(options?: AllDocsOptions): LiveQuery<AllDocsResult<Content>>;
-}
-
-export class LiveQueries<Content extends object = object> implements Live<Content> {
+export class LiveQueries {
   readonly #host: LiveHost;
   readonly #life: AbortSignal;
   /** Live finds use this; absent if finds are answered elsewhere, as for a remote database. */
@@ -64,7 +53,8 @@ export class LiveQueries<Content extends object = object> implements Live<Conten
     this.#hub = new ChangeHub(host, watch, isPassing);
   }
 
-  find(request: FindRequest): LiveQuery<FindResult<Content>> {
+  /** Without a `limit` all documents that match, up to {@link LIVE_LIMIT}: not 25, as of a `find`. It gives no bookmark and no statistics. */
+  find(request: FindRequest): LiveQuery<FindResult> {
     const { signal, execution_stats: _, ...rest } = request ?? {};
     const asked: FindRequest = { limit: LIVE_LIMIT, ...(rest as FindRequest) };
     const again = this.#again(async () => {
@@ -75,23 +65,23 @@ export class LiveQueries<Content extends object = object> implements Live<Conten
       const mango = this.#mango;
       return mango === undefined ? again() : new LiveFind(mango.source, mango.catalog, asked);
     };
-    return this.#run(make, signal) as LiveQuery<FindResult<Content>>;
+    return this.#run(make, signal);
   }
 
-  query(view: string | MapFunction | ViewSource, options: ViewOptions = {}): LiveQuery<ViewResult<Content>> {
+  query(view: string | MapFunction | ViewSource, options: ViewOptions = {}): LiveQuery<ViewResult> {
     const { signal, ...rest } = options;
     return this.#run(
       this.#again(() => this.#host.query(view, rest), sameView),
       signal,
-    ) as LiveQuery<ViewResult<Content>>;
+    );
   }
 
-  allDocs(options: AllDocsOptions = {}): LiveQuery<AllDocsResult<Content>> {
+  allDocs(options: AllDocsOptions = {}): LiveQuery<AllDocsResult> {
     const { signal, ...rest } = options;
     return this.#run(
       this.#again(() => this.#host.allDocs(rest), sameAllDocs),
       signal,
-    ) as LiveQuery<AllDocsResult<Content>>;
+    );
   }
 
   /** The database is no more, or cannot be reached: results that nobody listens to now, and that are kept, must not keep it. */
