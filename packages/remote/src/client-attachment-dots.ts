@@ -4,7 +4,6 @@
  */
 import {
   type BinaryData,
-  type Bytes,
   type CallOptions,
   chunksOf,
   type FullAttachment,
@@ -28,12 +27,11 @@ export async function readDot(
   id: string,
   name: string,
   { rev, as_stored, signal }: Asked,
-  bytes: Bytes,
 ): Promise<BinaryData> {
   // Without a revision, some servers answer `_bulk_get` with the winner, others with every leaf.
   const asked = rev ?? (await readOne(http, id, { signal }))._rev;
   const options = { attachments: true, binary: true, as_stored, signal };
-  const { results } = await bulkGetOver(http, [{ id, rev: asked }], options, bytes);
+  const { results } = await bulkGetOver(http, [{ id, rev: asked }], options);
   const [row] = results.flatMap(({ docs }) => docs);
   if (row === undefined) throw notFound('missing', id);
   if ('error' in row) throw fromWireError(row.error, undefined, id);
@@ -48,7 +46,6 @@ interface Part extends Asked {
   readonly last: number;
   /** Of the whole attachment. */
   readonly length: number;
-  readonly bytes: Bytes;
 }
 
 /** A part of an attachment, or all of it; nothing is requested before it is read. @throws as {@link readDot} */
@@ -56,9 +53,9 @@ export async function* readDotPart(
   http: Http,
   id: string,
   name: string,
-  { start, last, length, bytes, ...asked }: Part,
+  { start, last, length, ...asked }: Part,
 ): AsyncGenerator<Uint8Array, void, void> {
-  const data = new Blob([(await readDot(http, id, name, asked, bytes)) as BlobPart]);
+  const data = new Blob([(await readDot(http, id, name, asked)) as BlobPart]);
   if (data.size !== length) throw differs(name);
-  yield* chunksOf(data.slice(start, last), bytes);
+  yield* chunksOf(data.slice(start, last), http.bytes);
 }

@@ -2,7 +2,6 @@
 import {
   type BinaryData,
   type BulkDocsRow,
-  type Bytes,
   badRequest,
   type CallOptions,
   errorWith,
@@ -11,7 +10,6 @@ import {
   type OpenAttachmentOptions,
   type OpenedAttachment,
   type PutAttachment,
-  portableBytes,
   type Rev,
   STUB_AT_HAND,
   type Stub,
@@ -78,9 +76,8 @@ export async function getAttachment(
   id: string,
   name: string,
   { rev, signal }: CallOptions & { readonly rev?: Rev | undefined },
-  bytes: Bytes = portableBytes,
 ): Promise<BinaryData> {
-  if (isDotName(id, name)) return readDot(http, id, name, { rev, signal }, bytes);
+  if (isDotName(id, name)) return readDot(http, id, name, { rev, signal });
   const { response, pieces } = await http.open(attachmentCall(id, name, { rev, signal }));
   const all: Uint8Array[] = [];
   let size = 0;
@@ -95,8 +92,8 @@ export async function getAttachment(
   const digest = /^"([A-Za-z0-9+/]{22}==)"$/.exec(response.headers.get('etag') ?? '')?.[1];
   // If the attachment is stored compressed, the digest is of the compressed bytes.
   if (digest !== undefined && response.headers.get('accept-ranges') === 'bytes')
-    checkDigest(`md5-${digest}`, all, bytes, name);
-  return bytes.toData(all, response.headers.get('content-type') ?? '');
+    checkDigest(`md5-${digest}`, all, http.bytes, name);
+  return http.bytes.toData(all, response.headers.get('content-type') ?? '');
 }
 
 function attachmentCall(
@@ -122,7 +119,6 @@ export async function openAttachment(
   id: string,
   name: string,
   options: OpenAttachmentOptions & { readonly [STUB_AT_HAND]?: Stub },
-  bytes: Bytes = portableBytes,
 ): Promise<OpenedAttachment> {
   const { rev, signal, start = 0, end } = options;
   for (const at of [start, end ?? 0]) {
@@ -141,12 +137,12 @@ export async function openAttachment(
   const last = Math.min(end ?? length, length);
   if ((start > 0 && start >= length) || (end != null && end <= start && length > 0)) throw unsatisfiable();
   const whole = start === 0 && last === length;
-  const byDoc = { rev: doc._rev, start, last, length, signal, bytes };
+  const byDoc = { rev: doc._rev, start, last, length, signal };
   if (options.encoded === true && whole && encoding !== undefined && encoded_length !== undefined) {
     const coded = { last: encoded_length, length: encoded_length, as_stored: true };
     const stored = isDotId(id)
       ? readDotPart(http, id, name, { ...byDoc, ...coded })
-      : readStored(http, doc, name, { digest, length: encoded_length, signal, bytes });
+      : readStored(http, doc, name, { digest, length: encoded_length, signal });
     const about = { content_type, digest, revpos, length, encoding, encoded_length };
     return { ...about, size: encoded_length, stream: streamOf(stored) };
   }
@@ -154,7 +150,7 @@ export async function openAttachment(
   const ask = (range: string | undefined): Promise<Opened> =>
     http.open(attachmentCall(id, name, { rev: doc._rev, signal }, range));
   const checked = divisible && whole ? digest : undefined;
-  const about = { start, last, whole, name, bytes, digest: checked, divisible, signal };
+  const about = { start, last, whole, name, bytes: http.bytes, digest: checked, divisible, signal };
   return {
     content_type,
     digest,
@@ -181,9 +177,8 @@ const unsatisfiable = (): Error =>
 export async function putAttachment(
   http: Http,
   { id, name, rev, data, type, options: { signal } }: PutAttachment,
-  bytes: Bytes = portableBytes,
 ): Promise<Written> {
-  const reading = withEither(http.ending, signal, (ending) => toBlob(data, bytes, ending));
+  const reading = withEither(http.ending, signal, (ending) => toBlob(data, http.bytes, ending));
   const blob = await reading.catch((error: unknown) => {
     throw errorWith(error, { _id: id });
   });

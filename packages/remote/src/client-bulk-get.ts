@@ -5,7 +5,6 @@ import {
   type BulkGetOptions,
   type BulkGetRequest,
   type BulkGetResult,
-  type Bytes,
   bulkGetRefusal,
   type ExistingDoc,
   generationOf,
@@ -43,13 +42,12 @@ export async function bulkGetOver<Content extends object>(
   http: Http,
   docs: readonly Requested[],
   options: BulkGetOptions & ReceiveOptions,
-  bytes?: Bytes,
 ): Promise<BulkGetResult<Content>> {
   const refusals = docs.map((entry) => (isAskable(entry) ? undefined : bulkGetRefusal(entry)));
   const sound = docs.filter((_, i) => refusals[i] === undefined);
   const { results } =
     sound.length > 0 || docs.length === 0
-      ? withWinners(sound, await ask<Content>(http, sound, options, bytes))
+      ? withWinners(sound, await ask<Content>(http, sound, options))
       : { results: [] as Result<Content>[] };
   if (sound.length === docs.length) return { results };
   // One result for each entry, in order; a server may have merged those of one document.
@@ -101,9 +99,8 @@ async function ask<Content extends object>(
   http: Http,
   docs: readonly Requested[],
   options: BulkGetOptions & ReceiveOptions,
-  bytes: Bytes | undefined,
 ): Promise<BulkGetResult<Content>> {
-  if (WITHOUT.has(http)) return oneByOne<Content>(http, docs, options, bytes);
+  if (WITHOUT.has(http)) return oneByOne<Content>(http, docs, options);
   const { revs, latest, attachments, signal } = options;
   const withData = Boolean(attachments) || docs.some(asksForData);
   const query = {
@@ -126,7 +123,7 @@ async function ask<Content extends object>(
     }
     // Multipart answers bring all of the data: they are for callers who want all of it.
     const answer: PartsOrJson = attachments
-      ? await withParts(http, call, options, bytes)
+      ? await withParts(http, call, options)
       : { json: await http.json(call) };
     const { parts } = answer;
     const found = check.checkBulkGet<Content>(
@@ -136,7 +133,7 @@ async function ask<Content extends object>(
     const receive = (doc: ExistingDoc<Content>): ExistingDoc<Content> => {
       if (!revs) delete doc._revisions;
       // In a multipart answer the data was checked as it arrived.
-      return parts ? doc : receiveDoc(doc, options, bytes);
+      return parts ? doc : receiveDoc(doc, options, http.bytes);
     };
     return {
       results: found.results.map(({ id, docs: each }) => ({
@@ -147,7 +144,7 @@ async function ask<Content extends object>(
   } catch (error) {
     if (!(await lacksBulkGet(http, error, signal))) throw error;
     WITHOUT.add(http);
-    return oneByOne<Content>(http, docs, options, bytes);
+    return oneByOne<Content>(http, docs, options);
   }
 }
 
@@ -168,14 +165,13 @@ async function oneByOne<Content extends object>(
   http: Http,
   docs: readonly Requested[],
   options: BulkGetOptions,
-  bytes: Bytes | undefined,
 ): Promise<BulkGetResult<Content>> {
   const results: Result<Content>[] = [];
   let next = 0;
   const work = async (): Promise<void> => {
     while (next < docs.length) {
       const i = next++;
-      results[i] = await getOne<Content>(http, docs[i]!, options, bytes);
+      results[i] = await getOne<Content>(http, docs[i]!, options);
     }
   };
   await Promise.all(Array.from({ length: Math.min(CONCURRENT_GETS, docs.length) }, work));
@@ -186,7 +182,6 @@ async function getOne<Content extends object>(
   http: Http,
   { id, rev, atts_since }: Requested,
   options: BulkGetOptions,
-  bytes: Bytes | undefined,
 ): Promise<Result<Content>> {
   const { revs, latest, signal } = options;
   const attachments = options.attachments || asksForData({ atts_since });
@@ -210,7 +205,7 @@ async function getOne<Content extends object>(
   try {
     const answer: PartsOrJson =
       attachments && rev !== undefined
-        ? await withParts(http, call, options, bytes)
+        ? await withParts(http, call, options)
         : { json: await http.json(call) };
     const found = answer.parts ? answer.parts.map(asOpenRev) : answer.json;
     const rows: OpenRevsRow<Content>[] =
@@ -219,7 +214,7 @@ async function getOne<Content extends object>(
         : check.checkOpenRevs<Content>(found, id);
     // In a multipart answer the data was checked as it arrived.
     const receive = (doc: ExistingDoc<Content>): ExistingDoc<Content> =>
-      attachments && !answer.parts ? receiveDoc(doc, options, bytes) : doc;
+      attachments && !answer.parts ? receiveDoc(doc, options, http.bytes) : doc;
     return { id, docs: rows.map((row) => ('ok' in row ? { ok: receive(row.ok) } : missing)) };
   } catch (error) {
     // One document may be missing, forbidden or wrongly asked for; any other error means that the whole request fails.

@@ -1,5 +1,5 @@
 /** Multipart answers to `_bulk_get`: which part answers which request. */
-import { type Bytes, type ExistingDoc, generationOf, type Rev } from '@settledb/core';
+import { type ExistingDoc, generationOf, type Rev } from '@settledb/core';
 import { parseJson, readText } from './client-answer';
 import type { Call, Http } from './client-http';
 import { type Received, type ReceiveOptions, receiveParts } from './client-parts';
@@ -16,17 +16,12 @@ export type PartsOrJson =
   | { readonly parts?: undefined; readonly json: unknown };
 
 /** Asks for bytes rather than base64, where the server supports it. */
-export async function withParts(
-  http: Http,
-  call: Call,
-  options: ReceiveOptions,
-  bytes: Bytes | undefined,
-): Promise<PartsOrJson> {
+export async function withParts(http: Http, call: Call, options: ReceiveOptions): Promise<PartsOrJson> {
   const accept = 'multipart/mixed, application/json;q=0.9';
   const { response, pieces } = await http.open({ ...call, accept });
   const type = response.headers.get('content-type');
   if (!type?.startsWith('multipart/')) return { json: parseJson(await readText(pieces)) };
-  return { parts: await receiveParts(type, pieces, options, bytes) };
+  return { parts: await receiveParts(type, pieces, options, http.bytes) };
 }
 
 /** Parts do not name their requests: they answer them in order, or, if a server uses another order, each answers the one it fits. */

@@ -6,7 +6,6 @@
  */
 import {
   BasicFeed,
-  type Bytes,
   type Cancelled,
   type Change,
   type ChangesFeed,
@@ -46,7 +45,6 @@ type Connect = () => Promise<Http>;
 interface RemoteFeedOptions {
   /** Whether a live feed waits with one continuous request, rather than with one request after another. */
   readonly continuous: boolean;
-  readonly bytes: Bytes | undefined;
   /** Awaited before a feed ends because the database is missing: if somebody here is deleting it, the feed is cancelled meanwhile. */
   readonly missing: () => Promise<void>;
 }
@@ -76,7 +74,7 @@ async function run(
   const http = await connect();
   const leave = http.onClose(() => controller.cancel());
   try {
-    return await new Reader(http, options, how.bytes, controller).read(how.continuous);
+    return await new Reader(http, options, controller).read(how.continuous);
   } catch (error) {
     if (isDatabaseError(error) && error.name === 'not_found') await how.missing();
     throw error;
@@ -88,7 +86,6 @@ async function run(
 class Reader {
   readonly #http: Http;
   readonly #options: ChangesOptions;
-  readonly #bytes: Bytes | undefined;
   readonly #controller: Controller;
   readonly #live: boolean;
   readonly #query: QueryValues;
@@ -104,8 +101,7 @@ class Reader {
   /** The server refused our body for a request that waits. */
   #refused = false;
 
-  constructor(http: Http, options: ChangesOptions, bytes: Bytes | undefined, controller: Controller) {
-    this.#bytes = bytes;
+  constructor(http: Http, options: ChangesOptions, controller: Controller) {
     const { limit, batch_size } = options;
     this.#http = http;
     this.#options = options;
@@ -221,7 +217,7 @@ class Reader {
     const { include_docs, attachments } = this.#options;
     if (!include_docs || !attachments) return page;
     const results = page.results.map((row) =>
-      row.doc ? { ...row, doc: receiveDoc(row.doc, this.#options, this.#bytes) } : row,
+      row.doc ? { ...row, doc: receiveDoc(row.doc, this.#options, this.#http.bytes) } : row,
     );
     return { ...page, results };
   }

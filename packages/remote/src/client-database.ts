@@ -94,7 +94,7 @@ export async function purge(
   const deletedRevs = check.checkPurged(answer, id);
   if (deletedRevs.length === 0) throw notFound('missing', id);
   const all = { open_revs: 'all', signal } as const;
-  const left = (await readDoc(http, id, getCall(id, all), all, undefined).catch(unlessMissing)) ?? [];
+  const left = (await readDoc(http, id, getCall(id, all), all).catch(unlessMissing)) ?? [];
   return { ok: true, deletedRevs, documentWasRemovedCompletely: Array.isArray(left) && left.length === 0 };
 }
 

@@ -4,7 +4,7 @@
  * It either returns an answer of 2xx with JSON, or throws a DatabaseError. What cannot be understood is never taken for
  * an answer: neither HTML with status 200, nor half a JSON text.
  */
-import { type Bytes, checkResponse, closed, DatabaseError, writtenJson } from '@settledb/core';
+import { type Bytes, checkResponse, closed, DatabaseError, portableBytes, writtenJson } from '@settledb/core';
 import { parseJson, piecesOf, readText } from './client-answer';
 import { type Auth, makeAuth } from './client-auth';
 import type { Compressor } from './client-compress';
@@ -143,6 +143,11 @@ export class Http {
     return this.#options.fetch === undefined;
   }
 
+  /** How the bytes of attachments are made, read and given. */
+  get bytes(): Bytes {
+    return this.#options.bytes ?? portableBytes;
+  }
+
   /** Aborted as `closed` when the first client on this line is closed: nothing tells when a source that is still being read will end. */
   get ending(): AbortSignal {
     return this.#line.ending.signal;
@@ -274,7 +279,7 @@ export class Http {
       body = new TextEncoder().encode(body);
       request.isLarge = true;
     }
-    const isBuffered = this.ownFetch && this.#options.bytes?.buffersOut === true;
+    const isBuffered = this.ownFetch && this.bytes.buffersOut === true;
     const pieces = isBuffered && !whole ? inPieces(url, body) : undefined;
     const stream = call.stream ?? pieces;
     const patience = (stream?.length ?? sizeOf(body)) / SLOWEST_LINE;

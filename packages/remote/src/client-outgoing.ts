@@ -12,7 +12,6 @@ import {
   isLocalId,
   type NewAttachment,
   noData,
-  portableBytes,
   uuid,
   writtenJson,
 } from '@settledb/core';
@@ -45,9 +44,9 @@ interface Part {
  */
 export async function prepareDoc(
   doc: Doc,
-  bytes: Bytes = portableBytes,
-  signal?: AbortSignal | undefined,
-  ownFetch = false,
+  bytes: Bytes,
+  signal: AbortSignal,
+  ownFetch: boolean,
 ): Promise<Outgoing> {
   // Servers take attachments of local documents, where they do, within JSON only.
   const byPath = doc._id !== undefined && !isDotId(doc._id) && !isLocalId(doc._id);

@@ -2,13 +2,7 @@
  * `_bulk_get` and `open_revs` as multipart: documents with their attachments as bytes, each checked by length and digest as the
  * source stores it.
  */
-import {
-  type AttachmentsOptions,
-  type Bytes,
-  corrupt,
-  type ExistingDoc,
-  portableBytes,
-} from '@settledb/core';
+import { type AttachmentsOptions, type Bytes, corrupt, type ExistingDoc } from '@settledb/core';
 import { MAX_ANSWER_LENGTH, MAX_ATTACHMENT_BYTES, parseJson, readText } from './client-answer';
 import { badResponse } from './client-error';
 import { boundaryOf, type Part, readMultipart } from './multipart';
@@ -31,7 +25,7 @@ export async function receiveParts(
   contentType: string | null,
   pieces: AsyncIterable<Uint8Array>,
   options: ReceiveOptions,
-  bytes: Bytes = portableBytes,
+  bytes: Bytes,
 ): Promise<Received[]> {
   const boundary = boundaryOf(contentType);
   if (boundary === undefined) throw badResponse('it is no multipart');

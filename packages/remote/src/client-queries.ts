@@ -3,7 +3,6 @@
  * This side only checks what cannot be sent (functions), and the form of the answer.
  */
 import {
-  type Bytes,
   badRequest,
   type CallOptions,
   type CreateIndexRequest,
@@ -45,12 +44,6 @@ import { encodePart, isDotId, isObject } from './wire';
 
 /** Its subclass says who answers once the database is known to exist. */
 export abstract class RemoteQueries<Content extends object> implements Required<Queries<Content>> {
-  readonly #bytes: Bytes | undefined;
-
-  constructor(bytes: Bytes | undefined) {
-    this.#bytes = bytes;
-  }
-
   /** @param writes whether closing lets it finish, as it does writes of documents */
   protected abstract ask<T>(
     options: CallOptions | null | undefined,
@@ -60,7 +53,7 @@ export abstract class RemoteQueries<Content extends object> implements Required<
 
   /** Rows of a stored view. @throws not_implemented for a function: CouchDB has had no temporary views since 2.0 */
   query(view: string | MapFunction | ViewSource, options: ViewOptions = {}): Promise<ViewResult<Content>> {
-    return this.ask(options, (http) => this.#query(http, view, options ?? {}));
+    return this.ask(options, (http) => queryOne(http, view, options ?? {}));
   }
 
   queries(
@@ -82,14 +75,14 @@ export abstract class RemoteQueries<Content extends object> implements Required<
       });
       if (answer === undefined) {
         const results: ViewResult<Content>[] = [];
-        if (queries.length === 0) await this.#query(http, view, { limit: 0, signal });
-        for (const query of queries) results.push(await this.#query(http, view, { ...query, signal }));
+        if (queries.length === 0) await queryOne(http, view, { limit: 0, signal });
+        for (const query of queries) results.push(await queryOne(http, view, { ...query, signal }));
         return results;
       }
       const { results } = checkObject(answer, 'the answer');
       if (!Array.isArray(results) || results.length !== queries.length)
         throw badResponse('it lacks the result of a query');
-      return results.map((result: unknown, i) => this.#received(result, queries[i]!));
+      return results.map((result: unknown, i) => received(http, result, queries[i]!));
     });
   }
 
@@ -172,26 +165,30 @@ export abstract class RemoteQueries<Content extends object> implements Required<
       return answer as unknown as Explanation;
     });
   }
+}
 
-  async #query(
-    http: Http,
-    view: string | MapFunction | ViewSource,
-    options: ViewOptions,
-  ): Promise<ViewResult<Content>> {
-    return this.#received(await http.json(viewCall(placeOf(view), options)), options);
-  }
+async function queryOne<Content extends object>(
+  http: Http,
+  view: string | MapFunction | ViewSource,
+  options: ViewOptions,
+): Promise<ViewResult<Content>> {
+  return received(http, await http.json(viewCall(placeOf(view), options)), options);
+}
 
-  #received(answer: unknown, options: ViewOptions): ViewResult<Content> {
-    const checked = checkObject(answer, 'the answer');
-    const { rows } = checked;
-    if (!Array.isArray(rows) || !rows.every((row) => isObject(row) && 'key' in row))
-      throw badResponse('it has no rows of a view');
-    readSeq(checked, 'update_seq');
-    if (!options.include_docs || !options.attachments) return answer as ViewResult<Content>;
-    const receive = (row: ViewRow<Content>): ViewRow<Content> =>
-      row.doc ? { ...row, doc: receiveDoc(row.doc, options, this.#bytes) } : row;
-    return { ...(answer as ViewResult<Content>), rows: rows.map(receive) };
-  }
+function received<Content extends object>(
+  { bytes }: Http,
+  answer: unknown,
+  options: ViewOptions,
+): ViewResult<Content> {
+  const checked = checkObject(answer, 'the answer');
+  const { rows } = checked;
+  if (!Array.isArray(rows) || !rows.every((row) => isObject(row) && 'key' in row))
+    throw badResponse('it has no rows of a view');
+  readSeq(checked, 'update_seq');
+  if (!options.include_docs || !options.attachments) return answer as ViewResult<Content>;
+  const receive = (row: ViewRow<Content>): ViewRow<Content> =>
+    row.doc ? { ...row, doc: receiveDoc(row.doc, options, bytes) } : row;
+  return { ...(answer as ViewResult<Content>), rows: rows.map(receive) };
 }
 
 async function findBy(http: Http, path: string, request: FindRequest): Promise<unknown> {

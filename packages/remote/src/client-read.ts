@@ -3,7 +3,6 @@ import {
   type AllDocsOptions,
   type AllDocsResult,
   type BulkGetResult,
-  type Bytes,
   badRequest,
   checkAttsSince,
   checkCount,
@@ -78,7 +77,7 @@ const OF_ONE = ['conflicts', 'deleted_conflicts', 'local_seq', 'revs_info'] as c
 type Receive = <D extends ExistingDoc | null | undefined>(doc: D) => D;
 
 /** Puts the data of attachments into the form that was asked for, and checks it. */
-function receiver(options: GetOptions, bytes: Bytes | undefined): Receive {
+function receiver({ bytes }: Http, options: GetOptions): Receive {
   return comesWithData(options) ? (doc) => receiveDoc(doc, options, bytes) : (doc) => doc;
 }
 
@@ -88,10 +87,9 @@ export async function readDoc<Content extends object>(
   id: string,
   call: Call,
   options: GetOptions,
-  bytes: Bytes | undefined,
 ): Promise<ExistingDoc<Content> | OpenRevsRow<Content>[]> {
-  if (isDotId(id)) return readDotDoc<Content>(http, id, options, bytes);
-  const receive = receiver(options, bytes);
+  if (isDotId(id)) return readDotDoc<Content>(http, id, options);
+  const receive = receiver(http, options);
   const answer = await http.json(call);
   if (options.open_revs !== undefined)
     return check
@@ -103,12 +101,12 @@ export async function readDoc<Content extends object>(
   if (found === undefined) throw notFound('missing', id);
   if (!OF_ONE.some((name) => options[name])) return receive(found.ok);
   const one = { ...options, rev: found.ok._rev, latest: undefined };
-  return readDoc<Content>(http, id, getCall(id, one), one, bytes);
+  return readDoc<Content>(http, id, getCall(id, one), one);
 }
 
 /** Like {@link readDoc}, but always one document. `options`: without `open_revs` and data. */
 export async function readOne(http: Http, id: string, options: GetOptions): Promise<ExistingDoc> {
-  return (await readDoc(http, id, getCall(id, options), options, undefined)) as ExistingDoc;
+  return (await readDoc(http, id, getCall(id, options), options)) as ExistingDoc;
 }
 
 /** A list of documents. `call`: of {@link allDocsCall}. */
@@ -116,13 +114,12 @@ export async function readAllDocs<Content extends object>(
   http: Http,
   call: Call,
   options: AllDocsOptions,
-  bytes: Bytes | undefined,
 ): Promise<AllDocsResult<Content>> {
   const found = check.checkAllDocs<Content>(await http.json(call));
   // With `keys`, CouchDB gives no offset; PouchDB, and a local database, give what was skipped.
   const answer = { ...found, offset: found.offset ?? options.skip ?? 0 };
   if (!options.include_docs || !options.attachments) return answer;
-  const receive = receiver(options, bytes);
+  const receive = receiver(http, options);
   const rows = answer.rows.map((row) => ('doc' in row ? { ...row, doc: receive(row.doc) } : row));
   return { ...answer, rows };
 }
@@ -132,13 +129,12 @@ async function readDotDoc<Content extends object>(
   http: Http,
   id: string,
   options: GetOptions,
-  bytes: Bytes | undefined,
 ): Promise<ExistingDoc<Content> | OpenRevsRow<Content>[]> {
   checkDotOptions(id, options);
   const { rev, revs, open_revs, conflicts, att_encoding_info, signal } = options;
   if (open_revs !== undefined) {
     const listed = open_revs === 'all' ? await readLeaves(http, id, signal) : open_revs;
-    const rows = await readDotRevs<Content>(http, id, listed, options, bytes);
+    const rows = await readDotRevs<Content>(http, id, listed, options);
     return rows.map((row) => ('ok' in row ? { ok: row.ok } : { missing: row.error.rev }));
   }
   const call = allDocsCall({ keys: [id], include_docs: true, conflicts, att_encoding_info, signal });
@@ -149,7 +145,7 @@ async function readDotDoc<Content extends object>(
   const asked = rev ?? winner?._rev;
   if (asked === undefined) throw notFound(row !== undefined && 'value' in row ? 'deleted' : 'missing', id);
   if (winner !== undefined && rev === undefined && !revs && !comesWithData(options)) return winner;
-  const [found] = await readDotRevs<Content>(http, id, [asked], options, bytes);
+  const [found] = await readDotRevs<Content>(http, id, [asked], options);
   if (found === undefined) throw notFound('missing', id);
   if ('error' in found) throw fromWireError(found.error, undefined, id);
   return winner?._conflicts === undefined ? found.ok : { ...found.ok, _conflicts: winner._conflicts };
@@ -179,13 +175,12 @@ async function readDotRevs<Content extends object>(
   id: string,
   asked: readonly Rev[],
   { revs, latest, attachments, binary, att_encoding_info, atts_since, signal }: GetOptions,
-  bytes: Bytes | undefined,
 ): Promise<BulkGetResult<Content>['results'][number]['docs']> {
   // With an empty list a GET answers all of the data, an entry of `_bulk_get` none.
   const withAll = attachments || atts_since?.length === 0;
   const options = { revs, latest, attachments: withAll, binary, att_encoding_info, signal };
   const docs = asked.map((rev) => ({ id, rev, ...(atts_since && { atts_since }) }));
-  const { results } = await bulkGetOver<Content>(http, docs, options, bytes);
+  const { results } = await bulkGetOver<Content>(http, docs, options);
   return results.flatMap((result) => result.docs);
 }
 

@@ -1,11 +1,5 @@
 /** The data of attachments within JSON, checked against what the server says about it. */
-import {
-  type AttachmentsOptions,
-  type Bytes,
-  type ExistingDoc,
-  exactBytes,
-  portableBytes,
-} from '@settledb/core';
+import { type AttachmentsOptions, type Bytes, type ExistingDoc, exactBytes } from '@settledb/core';
 import { substituted } from './client-check';
 import { badResponse } from './client-error';
 import { isObject, typeOf } from './wire';
@@ -18,7 +12,7 @@ import { isObject, typeOf } from './wire';
 export function receiveDoc<D extends ExistingDoc | null | undefined>(
   doc: D,
   { binary, att_encoding_info }: AttachmentsOptions,
-  bytes: Bytes = portableBytes,
+  bytes: Bytes,
 ): D {
   if (!isObject(doc) || !isObject(doc._attachments)) return doc;
   const entries = Object.entries(doc._attachments as unknown as Record<string, Record<string, unknown>>).map(

@@ -4,7 +4,7 @@
  *
  * The attachments before it are received too, and skipped.
  */
-import { type Bytes, type ExistingDoc, isDatabaseError } from '@settledb/core';
+import { type ExistingDoc, isDatabaseError } from '@settledb/core';
 import { parseJson, readText } from './client-answer';
 import * as check from './client-check';
 import { badResponse } from './client-error';
@@ -27,7 +27,6 @@ interface Stored {
   /** Of the bytes as stored. */
   readonly length: number;
   readonly signal: AbortSignal | undefined;
-  readonly bytes: Bytes;
 }
 
 /** The part of one attachment; those before it are skipped. @throws corrupt, bad_response */
@@ -53,7 +52,7 @@ export async function* readStored(
     for (const each of before) {
       const part = await parts.next();
       if (part.done === true) throw badResponse(`attachment ${JSON.stringify(each)} is missing`);
-      if (each === name) return yield* verified(part.value.body, name, stored);
+      if (each === name) return yield* verified(http, part.value.body, name, stored);
     }
   } catch (error) {
     // If a server sent malformed parts, its answer is bad, not our request.
@@ -65,9 +64,10 @@ export async function* readStored(
 }
 
 async function* verified(
+  { bytes }: Http,
   body: AsyncIterable<Uint8Array>,
   name: string,
-  { digest, length, bytes }: Stored,
+  { digest, length }: Stored,
 ): AsyncGenerator<Uint8Array, void, void> {
   const hasher = bytes.hasher();
   let size = 0;

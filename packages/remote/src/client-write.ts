@@ -1,5 +1,5 @@
 /** Sends edits, many at a time. */
-import { type BulkDocsRow, type Bytes, errorWith, type Written, withEither } from '@settledb/core';
+import { type BulkDocsRow, errorWith, type Written, withEither } from '@settledb/core';
 import { sendPrepared } from './client-attachments';
 import * as check from './client-check';
 import type { DataEdit, Edit, Sent, TextEdit } from './client-edits';
@@ -12,10 +12,9 @@ export async function putDoc(
   http: Http,
   { edit, new_edits }: Sent,
   signal: AbortSignal | undefined,
-  bytes: Bytes | undefined,
 ): Promise<Written> {
   const { id } = edit;
-  if (isDotId(id)) return putInBulk(http, edit, new_edits, signal, bytes);
+  if (isDotId(id)) return putInBulk(http, edit, new_edits, signal);
   const put = async ({ json }: TextEdit): Promise<Written> => {
     const answer = await http.json({
       method: 'PUT',
@@ -30,7 +29,7 @@ export async function putDoc(
   };
   if ('json' in edit) return put(edit);
   return withEither(http.ending, signal, async (reading) => {
-    const prepared = await prepare(http, edit, bytes, reading);
+    const prepared = await prepare(http, edit, reading);
     if ('json' in prepared) return put(prepared);
     return check.checkWritten(await http.json(multipartCall(prepared, new_edits, signal)), id);
   });
@@ -41,9 +40,8 @@ async function putInBulk(
   edit: Edit,
   newEdits: boolean,
   signal: AbortSignal | undefined,
-  bytes: Bytes | undefined,
 ): Promise<Written> {
-  const [row] = await sendEdits(http, [edit], newEdits, signal, bytes);
+  const [row] = await sendEdits(http, [edit], newEdits, signal);
   if (row === undefined) return { ok: true, id: edit.id, rev: edit.rev! };
   if ('error' in row) throw check.rowError(row);
   return row;
@@ -55,14 +53,13 @@ export async function sendEdits(
   edits: readonly Edit[],
   newEdits: boolean,
   signal: AbortSignal | undefined,
-  bytes: Bytes | undefined,
 ): Promise<BulkDocsRow[]> {
   const send = (some: readonly TextEdit[]): Promise<BulkDocsRow[]> => sendBulk(http, some, newEdits, signal);
   if (edits.every(isText)) return send(edits);
   return withEither(http.ending, signal, async (reading) => {
     const prepared: Outgoing[] = [];
     // One after another, in order: their data may be parts of one stream.
-    for (const edit of edits) prepared.push(isText(edit) ? edit : await prepare(http, edit, bytes, reading));
+    for (const edit of edits) prepared.push(isText(edit) ? edit : await prepare(http, edit, reading));
     return sendPrepared(http, prepared, newEdits, send, signal);
   });
 }
@@ -70,14 +67,9 @@ export async function sendEdits(
 const isText = (edit: Edit): edit is TextEdit => 'json' in edit;
 
 /** Errors about the data name the document. */
-async function prepare(
-  http: Http,
-  { doc }: DataEdit,
-  bytes: Bytes | undefined,
-  reading: AbortSignal,
-): Promise<Outgoing> {
+async function prepare(http: Http, { doc }: DataEdit, reading: AbortSignal): Promise<Outgoing> {
   try {
-    return await prepareDoc(doc, bytes, reading, http.ownFetch);
+    return await prepareDoc(doc, http.bytes, reading, http.ownFetch);
   } catch (error) {
     throw errorWith(error, doc);
   }

@@ -75,7 +75,7 @@ export class RemoteDatabase<Content extends object = object>
   readonly #localDocs = new LocalDocs();
 
   constructor(url: string, options: RemoteOptions = {}) {
-    super(options.bytes);
+    super();
     // Not in a static block, for the reason given in `LocalDatabase`.
     setTakesApart(RemoteDatabase.prototype.bulkGet);
     this.name = options.name ?? nameOf(url);
@@ -104,13 +104,13 @@ export class RemoteDatabase<Content extends object = object>
     if (options.open_revs?.length === 0) return [];
     const local =
       this.#localDocs.takes(id) && (await this.#localDocs.read<Content>(http, id, options.signal));
-    return local || readDoc<Content>(http, id, call, options, this.#options.bytes);
+    return local || readDoc<Content>(http, id, call, options);
   }
 
   async put(doc: Doc<Content>, options: BulkDocsOptions = {}): Promise<Written> {
     const { signal } = options;
     const sent = checkPut(doc, options);
-    return this.#connection.write((http) => putDoc(http, sent, signal, this.#options.bytes), signal);
+    return this.#connection.write((http) => putDoc(http, sent, signal), signal);
   }
 
   async bulkDocs(
@@ -126,7 +126,7 @@ export class RemoteDatabase<Content extends object = object>
     return this.#connection.write(async (http) => {
       // A request about nothing is not sent.
       if (checked.length === 0) return [];
-      return sendEdits(http, checked, newEdits, signal, this.#options.bytes);
+      return sendEdits(http, checked, newEdits, signal);
     }, signal);
   }
 
@@ -134,22 +134,22 @@ export class RemoteDatabase<Content extends object = object>
     const { docs, ...options } = request ?? {};
     if (!Array.isArray(docs)) throw missingBulkDocs();
     const http = await this.#connection.ready(options.signal);
-    return docs.length === 0
-      ? { results: [] }
-      : bulkGetOver<Content>(http, docs, options, this.#options.bytes);
+    return docs.length === 0 ? { results: [] } : bulkGetOver<Content>(http, docs, options);
   }
 
   async allDocs(options: AllDocsOptions = {}): Promise<AllDocsResult<Content>> {
     const call = allDocsCall(options);
     const http = await this.#connection.ready(options.signal);
-    return readAllDocs<Content>(http, call, options, this.#options.bytes);
+    return readAllDocs<Content>(http, call, options);
   }
 
   changes(options: ChangesOptions = {}): ChangesFeed<Content> {
-    const { feed, bytes } = this.#options;
     const connect = () => this.#connection.ready();
     const missing = () => settledDestruction(this.address);
-    return remoteChanges<Content>(connect, options, { continuous: feed === 'continuous', bytes, missing });
+    return remoteChanges<Content>(connect, options, {
+      continuous: this.#options.feed === 'continuous',
+      missing,
+    });
   }
 
   async revsDiff(
@@ -173,10 +173,7 @@ export class RemoteDatabase<Content extends object = object>
   putAttachment(id: string, name: string, data: AttachmentData, type?: string): Promise<Written>;
   async putAttachment(...given: readonly unknown[]): Promise<Written> {
     const call = putAttachmentCall(given);
-    return this.#connection.write(
-      (http) => attachments.putAttachment(http, call, this.#options.bytes),
-      call.options.signal,
-    );
+    return this.#connection.write((http) => attachments.putAttachment(http, call), call.options.signal);
   }
 
   async getAttachment(
@@ -187,7 +184,7 @@ export class RemoteDatabase<Content extends object = object>
     checkAttachmentName(id, name);
     if (options.rev !== undefined) parseRev(options.rev);
     const http = await this.#connection.ready(options.signal);
-    return attachments.getAttachment(http, id, name, options, this.#options.bytes);
+    return attachments.getAttachment(http, id, name, options);
   }
 
   async openAttachment(
@@ -197,7 +194,7 @@ export class RemoteDatabase<Content extends object = object>
   ): Promise<OpenedAttachment> {
     checkAttachmentName(id, name);
     const http = await this.#connection.ready(options.signal);
-    return attachments.openAttachment(http, id, name, options, this.#options.bytes);
+    return attachments.openAttachment(http, id, name, options);
   }
 
   async removeAttachment(id: string, name: string, rev: Rev, options: CallOptions = {}): Promise<Written> {
