@@ -5,12 +5,14 @@ import {
   badRequest,
   type CallOptions,
   errorWith,
+  failureRow,
   isDatabaseError,
   notFound,
   type OpenAttachmentOptions,
   type OpenedAttachment,
   type PutAttachment,
   type Rev,
+  rangeNotSatisfiable,
   STUB_AT_HAND,
   type Stub,
   type Written,
@@ -62,8 +64,7 @@ export async function sendPrepared(
     } catch (error) {
       if (!isDatabaseError(error) || !OF_DOCUMENT.includes(error.status)) throw error;
       if (error.name === 'closed') throw error; // This program closed the database.
-      const { status, name, message, reason } = error;
-      all.push({ id, error: true, status, name, message, reason });
+      all.push(failureRow(id, error));
     }
   }
   return all;
@@ -135,7 +136,8 @@ export async function openAttachment(
   if (!Object.hasOwn(stubs, name)) throw notFound('Document is missing attachment', id);
   const { content_type, digest, revpos, length, encoding, encoded_length } = stubs[name]!;
   const last = Math.min(end ?? length, length);
-  if ((start > 0 && start >= length) || (end != null && end <= start && length > 0)) throw unsatisfiable();
+  if ((start > 0 && start >= length) || (end != null && end <= start && length > 0))
+    throw rangeNotSatisfiable();
   const whole = start === 0 && last === length;
   const byDoc = { rev: doc._rev, start, last, length, signal };
   if (options.encoded === true && whole && encoding !== undefined && encoded_length !== undefined) {
@@ -162,16 +164,6 @@ export async function openAttachment(
     stream: streamOf(isDotName(id, name) ? readDotPart(http, id, name, byDoc) : download(ask, about)),
   };
 }
-
-const unsatisfiable = (): Error =>
-  check.rowError({
-    id: '',
-    error: true,
-    status: 416,
-    name: 'requested_range_not_satisfiable',
-    message: 'Requested range not satisfiable',
-    reason: 'Requested range not satisfiable',
-  });
 
 /** By a request of its own, so that the document's other attachments need not be known. */
 export async function putAttachment(

@@ -23,6 +23,7 @@ import {
   type Database,
   type DatabaseInfo,
   type Doc,
+  docsOf,
   type ExistingDoc,
   type GetOptions,
   missingBulkDocs,
@@ -52,7 +53,6 @@ import type { RemoteOptions } from './client-options';
 import { RemoteQueries } from './client-queries';
 import { allDocsCall, getCall, readAllDocs, readDoc } from './client-read';
 import { putDoc, sendEdits } from './client-write';
-import { isObject } from './wire';
 
 /**
  * A remote database. Nothing is sent before the first call; an invalid URL makes every call reject.
@@ -117,10 +117,8 @@ export class RemoteDatabase<Content extends object = object>
     input: readonly Doc<Content>[] | { readonly docs: readonly Doc<Content>[]; readonly new_edits?: boolean },
     options: BulkDocsOptions = {},
   ): Promise<BulkDocsRow[]> {
-    const given = input as { docs?: unknown; new_edits?: boolean };
-    const docs: unknown = Array.isArray(input) ? input : isObject(given) ? given.docs : undefined;
-    if (!Array.isArray(docs)) throw missingBulkDocs();
-    const newEdits = (options.new_edits ?? given.new_edits) !== false;
+    const docs = docsOf(input, missingBulkDocs);
+    const newEdits = (options.new_edits ?? (input as { new_edits?: boolean }).new_edits) !== false;
     const checked = checkEdits(docs, newEdits);
     const { signal } = options;
     return this.#connection.write(async (http) => {

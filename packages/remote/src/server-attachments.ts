@@ -1,12 +1,13 @@
 /** One attachment at `/db/doc/name`: GET and HEAD (with ranges), PUT, DELETE. */
 import {
+  conflict,
   type Database,
-  type DatabaseError,
   type Doc,
   digestMismatch,
   type OpenAttachmentOptions,
   type OpenedAttachment,
   portableBytes,
+  rangeNotSatisfiable,
   unlessMissing,
   uuid,
 } from '@settledb/core';
@@ -91,7 +92,7 @@ function readRanges(request: ServerRequest, etag: string, length: number): reado
     const parts = /^\s*(\d{0,15})-(\d{0,15})\s*$/.exec(text);
     if (parts === null || (parts[1] === '' && parts[2] === '')) return undefined;
     const range = rangeOf(parts[1]!, parts[2]!, length);
-    if (range === undefined) throw unsatisfiable();
+    if (range === undefined) throw rangeNotSatisfiable();
     ranges.push(range);
   }
   return ranges.length > MAX_RANGES ? undefined : ranges;
@@ -102,9 +103,6 @@ function rangeOf(from: string, to: string, length: number): ByteRange | undefine
   const last = from === '' || to === '' ? length - 1 : Math.min(Number(to), length - 1);
   return first > last || (to !== '' && from !== '' && Number(to) < Number(from)) ? undefined : [first, last];
 }
-
-const unsatisfiable = (): DatabaseError =>
-  failure(416, 'requested_range_not_satisfiable', 'Requested range not satisfiable');
 
 const formatRange = ([first, last]: ByteRange, length: number): string => `bytes ${first}-${last}/${length}`;
 
@@ -173,7 +171,7 @@ export async function deleteAttachment(context: DatabaseContext, id: string, nam
   if (rev === undefined) {
     // If the document is missing, that is the error; otherwise its revision is.
     await context.database.get(id);
-    throw failure(409, 'conflict', 'Document update conflict.');
+    throw conflict(id);
   }
   await checkEdit(context, id, rev);
   const written = await context.database.removeAttachment(id, name, rev, { signal: context.request.signal });

@@ -23,7 +23,7 @@ export * from './changes';
 export { checkChangesOptions } from './changes-check';
 export { checkCount } from './count';
 export type * from './database';
-export { errorInList, errorWith } from './edits';
+export { docsOf, errorInList, errorWith, failureRow } from './edits';
 export * from './emitter';
 export * from './feed';
 export type { FeedController } from './feed-controller';
