@@ -3,8 +3,9 @@
  * as a range, and nothing is requested twice.
  */
 import { type Bytes, isDatabaseError } from '@settledb/core';
-import * as check from './client-check';
+import { differs } from './client-check';
 import type { Opened } from './client-http';
+import { checkHashed } from './client-receive';
 
 interface Download {
   /** The first byte wanted, and the one after the last. */
@@ -37,7 +38,7 @@ export async function* download(
       for await (const piece of stretch(open, at, last, whole && at === 0)) {
         at += piece.length;
         // Not only at the end, which may never come.
-        if (at > last) throw check.differs(name);
+        if (at > last) throw differs(name);
         hasher?.update(piece);
         yield piece;
       }
@@ -48,9 +49,8 @@ export async function* download(
       if (at === last) break;
     }
   }
-  if (at !== last) throw check.differs(name);
-  if (hasher !== undefined && digest !== `md5-${bytes.toBase64([hasher.digest()])}`)
-    throw check.substituted(name);
+  if (at !== last) throw differs(name);
+  if (hasher !== undefined) checkHashed(digest, hasher, bytes, name);
 }
 
 /** There was no answer, or not in time. */

@@ -2,9 +2,11 @@
  * `_bulk_get` and `open_revs` as multipart: documents with their attachments as bytes, each checked by length and digest as the
  * source stores it.
  */
-import { type AttachmentsOptions, type Bytes, corrupt, type ExistingDoc } from '@settledb/core';
+import type { AttachmentsOptions, Bytes, ExistingDoc } from '@settledb/core';
 import { MAX_ANSWER_LENGTH, MAX_ATTACHMENT_BYTES, parseJson, readText } from './client-answer';
+import { differs } from './client-check';
 import { badResponse } from './client-error';
+import { checkHashed } from './client-receive';
 import { boundaryOf, type Part, readMultipart } from './multipart';
 import { attachmentOrder } from './multipart-order';
 import { isObject, typeOf } from './wire';
@@ -111,13 +113,7 @@ async function receiveAttachment(
     }
   };
   const stored = await held(hashed(), name, encoding === undefined ? length : encoded_length, room);
-  const { digest } = info;
-  if (
-    typeof digest === 'string' &&
-    digest.startsWith('md5-') &&
-    digest !== `md5-${bytes.toBase64([hasher.digest()])}`
-  )
-    throw differs(name, 'digest');
+  checkHashed(info.digest, hasher, bytes, name);
   const isContent = encoding === undefined || as_stored === true;
   const content = isContent ? stored : await held(decoded(stored, encoding), name, length, room);
   const data = binary === true ? bytes.toData(content, typeOf(info)) : bytes.toBase64(content);
@@ -138,16 +134,13 @@ async function held(
   for await (const piece of pieces) {
     size += piece.length;
     room.bytes -= piece.length;
-    if (size > most) throw differs(name, 'length');
+    if (size > most) throw differs(name);
     if (room.bytes < 0) throw badResponse('its attachments are too large');
     all.push(piece);
   }
-  if (typeof length === 'number' && size !== length) throw differs(name, 'length');
+  if (typeof length === 'number' && size !== length) throw differs(name);
   return all;
 }
-
-const differs = (name: string, what: string): Error =>
-  corrupt(`Attachment ${JSON.stringify(name)} came with another ${what} than the server said`);
 
 async function* decoded(
   pieces: readonly Uint8Array[],

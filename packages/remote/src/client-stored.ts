@@ -9,6 +9,7 @@ import { parseJson, readText } from './client-answer';
 import * as check from './client-check';
 import { badResponse } from './client-error';
 import type { Call, Http } from './client-http';
+import { checkHashed } from './client-receive';
 import { boundaryOf, readMultipart } from './multipart';
 import { attachmentOrder } from './multipart-order';
 import { encodeDocId, isObject } from './wire';
@@ -78,6 +79,5 @@ async function* verified(
     yield piece;
   }
   if (size !== length) throw check.differs(name);
-  if (digest.startsWith('md5-') && digest !== `md5-${bytes.toBase64([hasher.digest()])}`)
-    throw check.substituted(name);
+  checkHashed(digest, hasher, bytes, name);
 }

@@ -12,6 +12,7 @@ import {
   commonGeneration,
   DatabaseError,
   decoded,
+  digestText,
   STUB_AT_HAND,
   tellSign,
 } from '@settledb/core';
@@ -171,7 +172,7 @@ function checked(
 
 /** False for a digest of another kind than ours, with which nothing can be compared. */
 const hasDigest = (digest: string, hasher: Hasher): boolean =>
-  !digest.startsWith('md5-') || digest === `md5-${bestBytes().toBase64([hasher.digest()])}`;
+  !digest.startsWith('md5-') || digest === digestText(bestBytes(), hasher);
 
 /** Name of the error for content that is not what its document says. It concerns that document alone, whatever its status. */
 export const MISMATCH = 'content_md5_mismatch';
