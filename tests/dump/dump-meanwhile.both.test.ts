@@ -1,9 +1,9 @@
 /** Databases that change, or are closed, while they are dumped or loaded. */
 
 import { memory } from '@settledb/adapter-memory';
+import { piecesOf } from '@settledb/core';
 import { describe, expect, it } from 'vitest';
 import { dump } from '../../packages/dump/src/index';
-import { iterate } from '../../packages/remote/src/server-streams';
 import { SettleDB } from '../../packages/settledb/src/settledb';
 import { bytesOf, contentsOf, type Db, make, numbers } from './content';
 
@@ -35,7 +35,7 @@ describe('a dump', () => {
     await a.bulkDocs(Array.from({ length: documents }, (_, i) => ({ _id: `d${i}`, n: 0 })));
     const below = numbers(documents);
     const pieces: Uint8Array[] = [];
-    for await (const piece of iterate(a.dump({ gzip: false }))) {
+    for await (const piece of piecesOf(a.dump({ gzip: false }))) {
       pieces.push(piece);
       for (let edit = 0; edit < edits && pieces.length < 10; edit++) {
         const doc = await a.get(`d${documents - 1 - below(documents / 2)}`);
@@ -107,7 +107,7 @@ describe('a dump', () => {
           await a.put({ _id: id, _attachments: { own: data(id.charCodeAt(0), 30), ...shared } } as never);
         const pieces: Uint8Array[] = [];
         const changed = new Set<string>();
-        for await (const piece of iterate(a.dump({ gzip: false }))) {
+        for await (const piece of piecesOf(a.dump({ gzip: false }))) {
           pieces.push(piece);
           // The line of `a` tells that content follows; and that of `b`, which has it then, that more of it does.
           const named = /"doc":\{"_id":"([ab])"/.exec(new TextDecoder().decode(piece))?.[1];
@@ -138,7 +138,7 @@ describe('a dump', () => {
       ...(own && { _attachments: { f: { ...data(seed, 5_000), revpos: 2 } } }),
     });
     const pieces: Uint8Array[] = [];
-    for await (const piece of iterate(a.dump({ gzip: false }))) {
+    for await (const piece of piecesOf(a.dump({ gzip: false }))) {
       pieces.push(piece);
       if (pieces.length > 1) continue;
       await a.bulkDocs([child('bbb', 5), child('ccc', 6)] as never, { new_edits: false });
@@ -154,7 +154,7 @@ describe('a dump', () => {
     const ids = Array.from({ length: 1_500 }, (_, i) => `_local/l${String(i).padStart(4, '0')}`);
     await a.bulkDocs(ids.map((_id) => ({ _id, n: 1 })) as never);
     const pieces: Uint8Array[] = [];
-    for await (const piece of iterate(a.dump({ gzip: false, local: true }))) {
+    for await (const piece of piecesOf(a.dump({ gzip: false, local: true }))) {
       pieces.push(piece);
       if (pieces.length === 1) await a.remove((await a.get(ids.at(-1)!)) as never);
     }

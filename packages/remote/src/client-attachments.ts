@@ -15,6 +15,7 @@ import {
   rangeNotSatisfiable,
   STUB_AT_HAND,
   type Stub,
+  streamOf,
   type Written,
   withEither,
 } from '@settledb/core';
@@ -26,7 +27,7 @@ import { download } from './client-download';
 import type { TextEdit } from './client-edits';
 import { badResponse } from './client-error';
 import type { Call, Http, Opened } from './client-http';
-import { multipartCall, type Outgoing, streamOf, toBlob } from './client-outgoing';
+import { multipartCall, type Outgoing, toBlob } from './client-outgoing';
 import { readOne } from './client-read';
 import { checkDigest } from './client-receive';
 import { readStored } from './client-stored';

@@ -12,6 +12,7 @@ import {
   isLocalId,
   type NewAttachment,
   noData,
+  streamOf,
   uuid,
   writtenJson,
 } from '@settledb/core';
@@ -205,20 +206,4 @@ async function* exactly(
   }
   if (left !== 0)
     throw badRequest(`Attachment ${JSON.stringify(name)} does not have the length it is said to have`);
-}
-
-export function streamOf(pieces: AsyncGenerator<Uint8Array, void, void>): ReadableStream<Uint8Array> {
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        const { done, value } = await pieces.next();
-        if (done === true) controller.close();
-        else controller.enqueue(value);
-      },
-      async cancel() {
-        await pieces.return();
-      },
-    },
-    { highWaterMark: 0 },
-  );
 }

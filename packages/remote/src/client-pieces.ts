@@ -4,8 +4,8 @@
  * There a body that is given whole is in the connection's buffer at once. While that holds more than 10 MB, Node refuses all other
  * requests to that server (NGHTTP2_ENHANCE_YOUR_CALM); if the server answers before it has read the body, for seconds afterwards too.
  */
+import { streamOf } from '@settledb/core';
 import type { OutStream } from './client-http';
-import { streamOf } from './client-outgoing';
 
 /** Bytes. A hundred requests share a connection: as many smaller bodies still fit into its buffer. */
 const LARGE_BYTES = 64 * 1024;

@@ -6,6 +6,7 @@ import {
   digestMismatch,
   type OpenAttachmentOptions,
   type OpenedAttachment,
+  piecesOf,
   portableBytes,
   rangeNotSatisfiable,
   unlessMissing,
@@ -17,7 +18,7 @@ import { readBody } from './server-body';
 import type { DatabaseContext } from './server-context';
 import { agreedRev, checkRev, isKnown, notModified } from './server-docs';
 import type { ServerRequest } from './server-request';
-import { iterate, respondWith, toStream } from './server-streams';
+import { respondWith, toStream } from './server-streams';
 import { prepareWrite } from './server-write';
 import { DEFAULT_TYPE, encodeDocId, encodePart } from './wire';
 
@@ -136,7 +137,7 @@ function rangesResponse(
 
 /** A stream that is opened when it is read. */
 async function* lazily(open: () => Promise<ReadableStream<Uint8Array>>): Bytes & AsyncGenerator<Uint8Array> {
-  yield* iterate(await open());
+  yield* piecesOf(await open());
 }
 
 /** Cancels the stream: the attachment was opened only to be described. */

@@ -1,5 +1,5 @@
 /** The body of a request: bounded while it arrives, decompressed, as text or JSON. */
-import { badRequest, type DatabaseError, isDatabaseError } from '@settledb/core';
+import { badRequest, type DatabaseError, isDatabaseError, joined } from '@settledb/core';
 import { failure } from './server-answer';
 import type { ServerState } from './server-context';
 import { decodeUtf8, parseJson } from './server-json';
@@ -108,12 +108,8 @@ async function readSmall(request: ServerRequest, limit: number): Promise<Uint8Ar
 
 export async function gather(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Array<ArrayBuffer>> {
   const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const piece of pieces) {
-    chunks.push(piece);
-    length += piece.byteLength;
-  }
-  return concat(chunks, length);
+  for await (const piece of pieces) chunks.push(piece);
+  return joined(chunks);
 }
 
 interface StreamOptions {
@@ -163,16 +159,6 @@ export async function* readBody(
 }
 
 const tooLargeRequest = (): DatabaseError => failure(413, 'too_large', 'the request entity is too large');
-
-function concat(chunks: readonly Uint8Array[], length: number): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(length);
-  let at = 0;
-  for (const chunk of chunks) {
-    whole.set(chunk, at);
-    at += chunk.byteLength;
-  }
-  return whole;
-}
 
 async function beforeIdle<T>(reading: Promise<T>): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;

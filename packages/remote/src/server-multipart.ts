@@ -8,6 +8,7 @@ import {
   bestBytes,
   type DatabaseError,
   type Doc,
+  piecesOf,
   uuid,
 } from '@settledb/core';
 import {
@@ -26,7 +27,7 @@ import type { DatabaseContext } from './server-context';
 import { parseUtf8Json } from './server-json';
 import type { OpenDoc } from './server-opened';
 import type { ServerRequest } from './server-request';
-import { iterate, toStream } from './server-streams';
+import { toStream } from './server-streams';
 import { isObject, JSON_TYPE } from './wire';
 
 /**
@@ -124,7 +125,7 @@ async function withStreams(
     // The sender stores the data in this form: it is kept so, and checked against the digest that came along.
     if (inOrder) attachments[name] = { ...given, data, encoded: true };
     else {
-      const bytes = await gather(room.counted(request, bounded(iterate(data), left, tooLarge)));
+      const bytes = await gather(room.counted(request, bounded(piecesOf(data), left, tooLarge)));
       left -= bytes.length;
       attachments[name] = { ...given, data: bytes, encoded: true };
     }

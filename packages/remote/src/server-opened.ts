@@ -11,10 +11,10 @@ import {
   type ExistingDoc,
   isMissing,
   type OpenedAttachment,
+  piecesOf,
   STUB_AT_HAND,
 } from '@settledb/core';
 import type { Bytes } from './multipart';
-import { iterate } from './server-streams';
 
 /** Bytes read before a document is begun: as much as our replication has sent within documents. Each answer holds them once. */
 const AHEAD_LENGTH = 1024 * 1024;
@@ -57,7 +57,7 @@ export async function openDoc(source: DocSource, encoded: boolean, room = roomAh
   for (const name of wanted(source)) {
     const options = { rev: doc._rev, encoded, signal, [STUB_AT_HAND]: doc._attachments![name] };
     const { stream, ...about } = await database.openAttachment(doc._id, name, options);
-    attachments.set(name, { about, bytes: await readAhead(iterate(stream), room) });
+    attachments.set(name, { about, bytes: await readAhead(piecesOf(stream), room) });
   }
   return { ...source, attachments };
 }

@@ -1,24 +1,5 @@
 /** Streams of answers. They are pulled: nothing is read before the client has taken what came before it. */
-
-/** The pieces of a stream; leaving the loop early cancels the stream. */
-export async function* iterate<T>(stream: ReadableStream<T>): AsyncGenerator<T, void, void> {
-  // Not every browser can iterate streams.
-  const reader = stream.getReader();
-  let ended = false;
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      ended = done;
-      if (done) return;
-      yield value;
-    }
-  } catch (error) {
-    ended = true;
-    throw error;
-  } finally {
-    if (!ended) reader.cancel().catch(() => {});
-  }
-}
+import { piecesOf } from '@settledb/core';
 
 /** @param leave called when the reader leaves, before `pieces` are left */
 export function toStream<T>(pieces: AsyncIterator<T, void>, leave?: () => void): ReadableStream<T> {
@@ -82,7 +63,7 @@ export async function respondWith(
   headers: Record<string, string>,
   stream: ReadableStream<Uint8Array>,
 ): Promise<Response> {
-  return new Response(toStream(await begun(iterate(stream))), { status, headers });
+  return new Response(toStream(await begun(piecesOf(stream))), { status, headers });
 }
 
 /**

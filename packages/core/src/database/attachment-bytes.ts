@@ -9,7 +9,7 @@ import type { BinaryData, Stub } from '../model/types';
 import type { BlobRow, DatabaseTables } from '../store/schema';
 import { CHUNK_BYTES, type Store } from '../store/store';
 import { isEncoded } from './attachment-content';
-import { piecesOf } from './attachment-data';
+import { piecesOf, streamOf } from './attachment-data';
 import { bothKeys, type Stubs } from './attachment-set';
 import { type Bytes, portableBytes } from './bytes';
 import { RecentBlobs } from './recent-blobs';
@@ -134,20 +134,4 @@ async function movedTo({ store, seen }: AttachmentSource, row: BlobRow, place: s
 export async function* gunzipped(stored: AsyncGenerator<Uint8Array, void>): AsyncGenerator<Uint8Array, void> {
   const stream = streamOf(stored) as ReadableStream<Uint8Array<ArrayBuffer>>;
   yield* piecesOf(stream.pipeThrough(new DecompressionStream('gzip')));
-}
-
-export function streamOf(chunks: AsyncGenerator<Uint8Array, void>): ReadableStream<Uint8Array> {
-  return new ReadableStream(
-    {
-      async pull(controller) {
-        const { done, value } = await chunks.next();
-        if (done) controller.close();
-        else controller.enqueue(value);
-      },
-      async cancel() {
-        await chunks.return();
-      },
-    },
-    { highWaterMark: 0 },
-  );
 }

@@ -74,6 +74,23 @@ export async function* piecesOf<Piece>(
   }
 }
 
+/** The other way round: each piece is made when it is read, and a reader that leaves ends the making. */
+export function streamOf(chunks: AsyncGenerator<Uint8Array, void>): ReadableStream<Uint8Array> {
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        const { done, value } = await chunks.next();
+        if (done) controller.close();
+        else controller.enqueue(value);
+      },
+      async cancel() {
+        await chunks.return();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
 /** Once the signal is aborted, the source is told to end, but not waited for: it may stand still. */
 export async function* itemsOf(
   source: AsyncIterable<unknown>,

@@ -13,10 +13,10 @@ import {
   rowsOf,
   Swept,
   storedBytes,
-  streamOf,
   unswept,
 } from './attachment-bytes';
 import { isEncoded } from './attachment-content';
+import { streamOf } from './attachment-data';
 import type { Stubs } from './attachment-set';
 import type { CallOptions, OpenAttachmentOptions } from './database';
 import { getAny } from './get-history';
