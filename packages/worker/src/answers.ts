@@ -3,6 +3,7 @@
  * streams of an answer are handed over rather than copied.
  */
 import type { BulkDocsRow } from '@settledb/core';
+import { isPlain } from './arguments-kinds';
 import { PART } from './wire';
 
 /** Members of an answer that may be long lists. */
@@ -152,6 +153,5 @@ function collect(value: unknown, found: Set<Transferable>, depth: number): void 
   } else if (typeof ReadableStream !== 'undefined' && value instanceof ReadableStream) {
     found.add(value as unknown as Transferable);
   } else if (Array.isArray(value)) for (const each of value) collect(each, found, depth - 1);
-  else if (Object.getPrototypeOf(value) === Object.prototype || Object.getPrototypeOf(value) === null)
-    for (const each of Object.values(value)) collect(each, found, depth - 1);
+  else if (isPlain(value)) for (const each of Object.values(value)) collect(each, found, depth - 1);
 }

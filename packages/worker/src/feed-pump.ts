@@ -152,7 +152,7 @@ export class FeedPump {
     const status = this.#feed?.status?.();
     if (status === undefined) return;
     const { error, ...rest } = status as { error?: unknown };
-    const known = error === undefined ? rest : { ...rest, error: { settledbError: encodeError(error) } };
+    const known = error === undefined ? rest : { ...rest, error: presentable(error) };
     this.#send(['at', this.#id, known]);
   }
 }

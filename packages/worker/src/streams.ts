@@ -3,6 +3,7 @@
  * which leads to another tab's worker), it is read to its end and crosses as a Blob, which the browser may keep on disk.
  */
 import { either, noBytes, onAbort, untilAborted } from '@settledb/core';
+import { isObject, isPlain } from './arguments-kinds';
 import { decodeError, encodeError, workerTerminated } from './errors';
 import { whenReleased } from './life';
 import { LinkChannel } from './link-channel';
@@ -60,7 +61,7 @@ const mayHoldStreams = (verb: string): boolean =>
 
 function collect(value: unknown, found: Transferable[], depth: number): void {
   if (isStream(value)) found.push(value as unknown as Transferable);
-  else if (isPlain(value) && depth > 0)
+  else if (holdsMore(value) && depth > 0)
     for (const each of Object.values(value)) collect(each, found, depth - 1);
 }
 
@@ -77,7 +78,7 @@ export async function withoutStreams(
 
 async function replaced(value: unknown, depth: number, signals: readonly AbortSignal[]): Promise<unknown> {
   if (isStream(value)) return blobOf(value, signals);
-  if (!isPlain(value) || depth === 0) return value;
+  if (!holdsMore(value) || depth === 0) return value;
   const entries: [string, unknown][] = [];
   for (const [key, each] of Object.entries(value))
     entries.push([key, await replaced(each, depth - 1, signals)]);
@@ -130,11 +131,8 @@ function streamOf(blob: Blob): ReadableStream<Uint8Array> {
   });
 }
 
-function isPlain(value: unknown): value is object {
-  if (typeof value !== 'object' || value === null) return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === null || prototype === Object.prototype || Array.isArray(value);
-}
+const holdsMore = (value: unknown): value is object =>
+  isObject(value) && (Array.isArray(value) || isPlain(value));
 
 /** An answer's `stream`, as a Blob if it cannot be transferred. */
 export async function withoutStream(answer: unknown): Promise<unknown> {
@@ -169,7 +167,7 @@ export function withErrors(answer: unknown, meaning: (error: unknown) => unknown
 export function asStream(
   answer: unknown,
   lock: string | undefined,
-  signals: readonly AbortSignal[] = [],
+  signals: readonly AbortSignal[],
 ): unknown {
   const { stream } = (answer ?? {}) as { stream?: unknown };
   if (stream instanceof Blob)
