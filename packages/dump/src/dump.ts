@@ -6,6 +6,7 @@
  */
 import {
   type CallOptions,
+  closed,
   type Database,
   DatabaseError,
   type ExistingDoc,
@@ -210,8 +211,7 @@ async function* leaves(
     signal?.throwIfAborted();
     const ended = await feed;
     // The database was closed or destroyed meanwhile: the dump is incomplete.
-    if ('status' in ended)
-      throw new DatabaseError({ status: 412, name: 'closed', reason: 'database is closed' });
+    if ('status' in ended) throw closed();
     if (wanted.length > 0) yield { docs: await read(source, wanted, signal), last: since };
     if (rows < batch_size) return;
     since = ended.last_seq;

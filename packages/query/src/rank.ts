@@ -11,8 +11,8 @@ export function rank(name: string): Reducer | undefined {
   const [, side, digits] = /^_(top|bottom)_(.*)$/.exec(name) ?? [];
   if (side === undefined || digits === undefined) return undefined;
   const count = Number(digits);
-  if (!/^\d+$/.test(digits)) throw invalid('invalid rank reducer');
-  if (count < 1 || count > RANK_MAX) throw invalid(`rank value must be between 1 and ${RANK_MAX}`);
+  if (!/^\d+$/.test(digits)) throw invalidReduce('invalid rank reducer');
+  if (count < 1 || count > RANK_MAX) throw invalidReduce(`rank value must be between 1 and ${RANK_MAX}`);
   const order = side === 'top' ? (a: Loose, b: Loose) => compareKeys(b, a) : compareKeys;
   const best = (values: Loose[]): Loose[] => values.sort(order).slice(0, count);
   return {
@@ -23,5 +23,5 @@ export function rank(name: string): Reducer | undefined {
   };
 }
 
-const invalid = (reason: string): DatabaseError =>
+export const invalidReduce = (reason: string): DatabaseError =>
   new DatabaseError({ status: 400, name: 'invalid_design_doc', reason });

@@ -15,7 +15,7 @@ import {
 import { approximateCount } from './approximate';
 import { statistics, sum } from './numbers';
 import { isJson } from './plain';
-import { rank } from './rank';
+import { invalidReduce, rank } from './rank';
 import { rowOf, valueIn } from './rows';
 
 export interface Reducer {
@@ -68,12 +68,9 @@ export const isBuiltIn = (text: string): boolean => text.startsWith('_');
 export function builtIn(text: string): Reducer {
   const [name = text] = /^\w+/.exec(text) ?? [];
   const reducer = PLAIN.get(name) ?? rank(name);
-  if (reducer === undefined) throw invalid(`\`${name}\` is not a supported reduce function.`);
+  if (reducer === undefined) throw invalidReduce(`\`${name}\` is not a supported reduce function.`);
   return reducer;
 }
-
-const invalid = (reason: string): DatabaseError =>
-  new DatabaseError({ status: 400, name: 'invalid_design_doc', reason });
 
 /** A program's own reducer. `failed` is called with what it throws, and the value is then null. */
 export function customReducer(

@@ -1,5 +1,5 @@
 /** Answers of routes: JSON texts, streams, errors. */
-import { badRequest, DatabaseError, isDatabaseError } from '@settledb/core';
+import { badRequest, DatabaseError, isDatabaseError, tooLarge } from '@settledb/core';
 import { JSON_TYPE, toWireError } from './wire';
 
 export const failure = (status: number, name: string, reason: string): DatabaseError =>
@@ -55,7 +55,7 @@ export function jsonTextResponse(status: number, text: string, headers?: HeaderL
 /** In CouchDB's words what a request asked too much of; anything else as it is. */
 export function toDatabaseError(error: unknown): unknown {
   if (isTooDeep(error)) return badRequest('The JSON is nested too deeply');
-  if (isTooLong(error)) return failure(413, 'too_large', 'The answer is too large: ask for less at a time');
+  if (isTooLong(error)) return tooLarge('The answer is too large: ask for less at a time');
   return error;
 }
 

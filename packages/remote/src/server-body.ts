@@ -1,5 +1,5 @@
 /** The body of a request: bounded while it arrives, decompressed, as text or JSON. */
-import { badRequest, type DatabaseError, isDatabaseError, joined } from '@settledb/core';
+import { badRequest, type DatabaseError, isDatabaseError, joined, tooLarge } from '@settledb/core';
 import { failure } from './server-answer';
 import type { ServerState } from './server-context';
 import { decodeUtf8, parseJson } from './server-json';
@@ -158,7 +158,7 @@ export async function* readBody(
   }
 }
 
-const tooLargeRequest = (): DatabaseError => failure(413, 'too_large', 'the request entity is too large');
+export const tooLargeRequest = (): DatabaseError => tooLarge('the request entity is too large');
 
 async function beforeIdle<T>(reading: Promise<T>): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;

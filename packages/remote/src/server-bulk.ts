@@ -7,9 +7,10 @@ import {
   type Rev,
   type RevsDiffResult,
   TEXTS,
+  tooLarge,
   uuid,
 } from '@settledb/core';
-import { type Answer, failure, jsonTextResponse } from './server-answer';
+import { type Answer, jsonTextResponse } from './server-answer';
 import { checkObject, readJsonText, readObject, upTo } from './server-body';
 import type { DatabaseContext } from './server-context';
 import { checkDoc, checkRev } from './server-docs';
@@ -33,7 +34,7 @@ export async function bulkDocs(context: DatabaseContext): Promise<Answer> {
   const { docs, new_edits } = checkObject(parseJson(text));
   if (docs === undefined) throw badRequest('POST body must include `docs` parameter.');
   if (!Array.isArray(docs)) throw badRequest('`docs` parameter must be an array.');
-  if (docs.length > MAX_DOCS) throw failure(413, 'too_large', `At most ${MAX_DOCS} documents at a time`);
+  if (docs.length > MAX_DOCS) throw tooLarge(`At most ${MAX_DOCS} documents at a time`);
   if (new_edits !== undefined && typeof new_edits !== 'boolean') {
     throw badRequest('`new_edits` parameter must be a boolean.');
   }

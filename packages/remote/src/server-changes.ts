@@ -226,11 +226,7 @@ function readHeartbeat(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   if (text === 'true') return DEFAULT_HEARTBEAT_MS;
   if (!/^-?\d{1,15}$/.test(text)) {
-    throw failure(
-      400,
-      'bad_request',
-      'Invalid heartbeat value. Expecting a positive integer value (in milliseconds).',
-    );
+    throw badRequest('Invalid heartbeat value. Expecting a positive integer value (in milliseconds).');
   }
   if (Number(text) <= 0)
     throw badRequest('The heartbeat value should be a positive integer (in milliseconds).');

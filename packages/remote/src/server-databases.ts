@@ -146,7 +146,7 @@ export async function revsLimit({ database }: DatabaseContext): Promise<Answer> 
 
 export async function putRevsLimit(context: DatabaseContext): Promise<Answer> {
   requireAdmin(context);
-  const limit = await readLimit(context, '`revs_limit` must be a whole number, 1 or more');
+  const limit = await readLimit(context);
   if (!canLimit(context.database)) throw notImplemented('This database has a limit of its own');
   const { server, name, database } = context;
   await server.settings.change(name, (before) => ({ ...before, revs_limit: limit }), database);
@@ -164,9 +164,10 @@ export async function configure({ server }: Context, name: string, database: Dat
   server.configured.add(database);
 }
 
-async function readLimit({ request, server }: DatabaseContext, reason: string): Promise<number> {
+async function readLimit({ request, server }: DatabaseContext): Promise<number> {
   const limit = await readJson(request, { ...upTo(server, 'document'), mustBeJson: false });
-  if (typeof limit !== 'number' || !Number.isSafeInteger(limit) || limit < 1) throw badRequest(reason);
+  if (typeof limit !== 'number' || !Number.isSafeInteger(limit) || limit < 1)
+    throw badRequest('`revs_limit` must be a whole number, 1 or more');
   return limit;
 }
 

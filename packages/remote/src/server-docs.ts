@@ -5,6 +5,7 @@
  */
 import {
   badRequest,
+  conflict,
   type Database,
   type Doc,
   type ExistingDoc,
@@ -317,7 +318,7 @@ export async function deleteDoc(context: DatabaseContext, id: string): Promise<A
 async function revisionToDelete(database: Database, id: string): Promise<string> {
   const { _rev } = await database.get(id);
   if (isLocalId(id)) return _rev;
-  throw failure(409, 'conflict', 'Document update conflict');
+  throw conflict(id);
 }
 
 export async function copyDoc(context: DatabaseContext, id: string): Promise<Answer> {

@@ -1,7 +1,6 @@
 /** JSON as a server accepts it: UTF-8, and no number that would silently become another. */
-import { badRequest } from '@settledb/core';
+import { badRequest, tooLarge } from '@settledb/core';
 import { endOfText } from './multipart-order';
-import { failure } from './server-answer';
 
 /**
  * Whether a text may hold a number too large for JavaScript: it needs 210 digits or an exponent of three digits. Two patterns, of which
@@ -21,7 +20,7 @@ const [QUOTE, COLON, LIST, OBJECT] = [34, 58, 91, 123];
 export function parseJson(text: string): unknown {
   // Nearly all texts are shorter than that many parts, or have so few where strings are not told apart, which takes half as long as parsing at most.
   if (text.length > MAX_PARTS && hasMore(text, false) && hasMore(text, true))
-    throw failure(413, 'too_large', `At most ${MAX_PARTS} objects, lists and members at a time`);
+    throw tooLarge(`At most ${MAX_PARTS} objects, lists and members at a time`);
   let value: unknown;
   try {
     value = JSON.parse(text);

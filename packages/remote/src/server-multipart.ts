@@ -9,6 +9,7 @@ import {
   type DatabaseError,
   type Doc,
   piecesOf,
+  tooLarge,
   uuid,
 } from '@settledb/core';
 import {
@@ -22,7 +23,7 @@ import {
 } from './multipart';
 import { attachmentOrder } from './multipart-order';
 import { failure } from './server-answer';
-import { gather, readBody } from './server-body';
+import { gather, readBody, tooLargeRequest } from './server-body';
 import type { DatabaseContext } from './server-context';
 import { parseUtf8Json } from './server-json';
 import type { OpenDoc } from './server-opened';
@@ -69,7 +70,9 @@ export async function readMultipartDoc(context: DatabaseContext): Promise<Multip
     if (first.done === true) throw badRequest('The multipart body has no document');
     const type = first.value.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase();
     if (type !== JSON_TYPE) throw failure(415, 'bad_content_type', `Content-Type must be ${JSON_TYPE}`);
-    const text = await gather(room.counted(request, bounded(first.value.body, limits.request, tooLarge)));
+    const text = await gather(
+      room.counted(request, bounded(first.value.body, limits.request, tooLargeRequest)),
+    );
     await room.turn(request);
     const doc = parseUtf8Json(text);
     if (!isObject(doc)) throw badRequest('Document must be a JSON object');
@@ -82,8 +85,6 @@ export async function readMultipartDoc(context: DatabaseContext): Promise<Multip
     throw error;
   }
 }
-
-const tooLarge = (): DatabaseError => failure(413, 'too_large', 'the request entity is too large');
 
 async function* bounded(
   pieces: Bytes,
@@ -125,7 +126,7 @@ async function withStreams(
     // The sender stores the data in this form: it is kept so, and checked against the digest that came along.
     if (inOrder) attachments[name] = { ...given, data, encoded: true };
     else {
-      const bytes = await gather(room.counted(request, bounded(piecesOf(data), left, tooLarge)));
+      const bytes = await gather(room.counted(request, bounded(piecesOf(data), left, tooLargeRequest)));
       left -= bytes.length;
       attachments[name] = { ...given, data: bytes, encoded: true };
     }
@@ -265,7 +266,7 @@ const encode = (bytes: Uint8Array): string => bestBytes().toBase64([bytes]);
 /** @throws too_large */
 function checkCount(attachments: object): void {
   if (Object.keys(attachments).length > MAX_ATTACHMENTS)
-    throw failure(413, 'too_large', `A document may have ${MAX_ATTACHMENTS} attachments`);
+    throw tooLarge(`A document may have ${MAX_ATTACHMENTS} attachments`);
 }
 
 /** Checks attachments within JSON. @throws attachment_too_large, too_large */

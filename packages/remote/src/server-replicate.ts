@@ -2,7 +2,7 @@
  * `_replicate` and `_active_tasks`. The replicator is passed in: this package knows no replication, and a server that
  * fetches whatever URL it is told would be a way into the network around it. So this is offered only where one was passed.
  */
-import { badRequest, hash128, notFound } from '@settledb/core';
+import { badRequest, hash128, notFound, notImplemented } from '@settledb/core';
 import { requireServerAdmin } from './server-access';
 import { type Answer, closing, failure, jsonResponse } from './server-answer';
 import { readObject } from './server-body';
@@ -70,11 +70,7 @@ export async function replicate(context: Context): Promise<Answer> {
 
 async function run({ request, server, user }: Context, asked: ReplicateRequest, id: string): Promise<Answer> {
   if (server.replicator === undefined)
-    throw failure(
-      501,
-      'not_implemented',
-      'This server was not told to replicate: see its option `replicate`',
-    );
+    throw notImplemented('This server was not told to replicate: see its option `replicate`');
   if (server.isClosing) throw closing();
   if (server.tasks.size >= MAX_TASKS)
     throw failure(503, 'service_unavailable', 'Too many tasks are under way');

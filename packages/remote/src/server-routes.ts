@@ -2,10 +2,10 @@
  * Which function answers which path and method. Names are looked up in maps: `/__proto__` is a name like any other.
  */
 
-import { type Database, isDatabaseError, isLocalId, notFound, reservedId } from '@settledb/core';
+import { badRequest, type Database, isDatabaseError, isLocalId, notFound, reservedId } from '@settledb/core';
 import { checkDatabaseName } from './names';
 import { enterDatabase, isServerAdmin, requireServerAdmin } from './server-access';
-import { type Answer, failure, methodNotAllowed } from './server-answer';
+import { type Answer, methodNotAllowed } from './server-answer';
 import { deleteAttachment, getAttachment, putAttachment } from './server-attachments';
 import { USERS_DATABASE } from './server-auth';
 import { bulkDocs, missingRevs, revsDiff } from './server-bulk';
@@ -230,7 +230,7 @@ function ofDocument(
 ): Answer | Promise<Answer> {
   if (below[0]?.startsWith('_') && id.startsWith('_design/')) return designRoute(context, id.slice(8), below);
   if (below.length > 0) {
-    if (isLocalId(id)) throw failure(400, 'bad_request', '_local documents do not accept attachments.');
+    if (isLocalId(id)) throw badRequest('_local documents do not accept attachments.');
     return call(ATTACHMENT, context.request, (answer) => answer(context, id, below.join('/')));
   }
   return call(DOCUMENT, context.request, (answer) => answer(context, id));

@@ -3,7 +3,7 @@
  * program: an application in its own page or process wants that, a server must not do it. Hence {@link Evaluate} is handed down,
  * and a host may refuse.
  */
-import { DatabaseError } from '../model/errors';
+import { DatabaseError, forbidden } from '../model/errors';
 
 /**
  * Makes a function from its source text.
@@ -30,11 +30,7 @@ export const evaluate: Evaluate = (source, names = []) => {
 
 /** An {@link Evaluate} for hosts that run nobody else's code. */
 export const refuseToEvaluate: Evaluate = () => {
-  throw new DatabaseError({
-    status: 403,
-    name: 'forbidden',
-    reason: 'Functions of design documents are not evaluated here',
-  });
+  throw forbidden('Functions of design documents are not evaluated here');
 };
 
 function compile(parts: string[]): (...values: unknown[]) => unknown {
