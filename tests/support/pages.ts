@@ -5,15 +5,9 @@
  */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type Browser, type BrowserContext, chromium, type LaunchOptions, type Page } from 'playwright';
+import { type BrowserContext, chromium, type LaunchOptions, type Page } from 'playwright';
 import { afterAll } from 'vitest';
-import {
-  type ChromiumStorage,
-  chromiumStorage,
-  removeProfile,
-  storageArgs,
-  temporaryProfile,
-} from './chromium-storage';
+import { type ChromiumStorage, chromiumStorage, storageArgs, temporaryProfile } from './chromium-storage';
 import { browserArgs, findBrowser, findUsersBrowser } from './find-browser';
 import { bundle } from './page-bundle';
 
@@ -30,7 +24,7 @@ export interface PagesOptions {
   readonly html?: string;
   /** Where Chromium keeps IndexedDB. Default: as {@link chromiumStorage} says. */
   readonly storage?: ChromiumStorage;
-  /** Flags for a browser of its own, as people have it. */
+  /** Flags for a browser with its window, as people have it. */
   readonly flags?: readonly string[];
   /** A folder that keeps the browser's profile, so that it can be opened again. Default: a profile that is thrown away, if any. */
   readonly profile?: string;
@@ -44,7 +38,7 @@ export interface Pages {
   readonly errors: string[];
   /** Opens one page more, and waits until its program has run. */
   open(): Promise<Page>;
-  /** Closes the pages and the server, and a browser that is theirs alone. */
+  /** Closes the pages and the server, and a browser with a profile of theirs. */
   close(): Promise<void>;
 }
 
@@ -84,17 +78,18 @@ export async function openPages(options: PagesOptions): Promise<Pages> {
     await stop(server);
     throw cause;
   });
+  const errors: string[] = [];
+  const pages: Page[] = [];
   const close = async (): Promise<void> => {
+    for (const page of pages) await page.close();
     await quit();
     await stop(server);
   };
-  const errors: string[] = [];
-  const pages: Page[] = [];
   const open = async (): Promise<Page> => {
     const page = await context.newPage();
+    pages.push(page);
     page.on('pageerror', (error) => errors.push(String(error)));
     await page.goto(url); // ends after `load`, hence after the module has run
-    pages.push(page);
     return page;
   };
   try {
@@ -131,6 +126,16 @@ interface Launched {
   readonly quit: () => Promise<void>;
 }
 
+/**
+ * The browsers of a file's tests, by what they were started with: to start one takes half a second of work, and two with its window. Their
+ * pages have a storage of their own, as they have an origin. Started again when a test has ended it.
+ */
+const shared = new Map<string, Launched>();
+
+afterAll(async () => {
+  for (const { quit } of shared.values()) await quit();
+});
+
 async function launch({
   storage = chromiumStorage(),
   profile,
@@ -138,42 +143,32 @@ async function launch({
   flags = [],
 }: PagesOptions): Promise<Launched> {
   // The one without its window has no such cache.
-  const isOwn = bfcache || flags.length > 0;
-  const executablePath = isOwn ? findUsersBrowser() : findBrowser();
+  const executablePath = bfcache || flags.length > 0 ? findUsersBrowser() : findBrowser();
   const options = {
     args: [...browserArgs, ...storageArgs(storage), ...flags],
     ...(executablePath === undefined ? {} : { executablePath }),
     ...(bfcache ? { ignoreDefaultArgs: ['--disable-back-forward-cache'] } : {}),
   };
-  if (profile !== undefined || storage !== 'private') {
-    const folder = profile ?? temporaryProfile();
-    const context = await chromium.launchPersistentContext(folder, options);
-    const quit = async (): Promise<void> => {
-      await context.close();
-      if (profile === undefined) removeProfile(folder);
-    };
-    return { context, quit };
-  }
-  if (isOwn) {
-    const browser = await chromium.launch(options);
-    return { context: await browser.newContext(), quit: () => browser.close() };
-  }
-  const context = await (await sharedBrowser(options)).newContext();
+  if (profile !== undefined) return withProfile(profile, options);
+  const key = JSON.stringify([storage, options]);
+  const running = shared.get(key);
+  if (running !== undefined) return { ...running, quit: async () => {} };
+  const launched =
+    storage === 'private' ? await withoutProfile(options) : await withProfile(temporaryProfile(), options);
+  shared.set(key, launched);
+  launched.context.once('close', () => shared.delete(key));
+  return { ...launched, quit: async () => {} };
+}
+
+async function withProfile(profile: string, options: LaunchOptions): Promise<Launched> {
+  const context = await chromium.launchPersistentContext(profile, options);
   return { context, quit: () => context.close() };
 }
 
-/**
- * The browser of a file's tests, each of which has a context with a storage of its own: to start one takes a second. Started again
- * when a test has ended it.
- */
-let shared: Browser | undefined;
-
-async function sharedBrowser(options: LaunchOptions): Promise<Browser> {
-  if (shared?.isConnected() !== true) shared = await chromium.launch(options);
-  return shared;
+async function withoutProfile(options: LaunchOptions): Promise<Launched> {
+  const browser = await chromium.launch(options);
+  return { context: await browser.newContext(), quit: () => browser.close() };
 }
-
-afterAll(() => shared?.close());
 
 function stop(server: Server): Promise<void> {
   server.closeAllConnections();
