@@ -44,6 +44,6 @@ export function temporaryProfile(): string {
 }
 
 /** A browser that has just ended may still be writing. */
-export function removeProfile(path: string): void {
+function removeProfile(path: string): void {
   rmSync(path, { recursive: true, force: true, maxRetries: 5 });
 }

@@ -2,7 +2,7 @@
  * What every topic of the suite is given: fresh databases that vanish after the test, and the features that decide which
  * tests apply. A test that does not apply is skipped by name with its reason, never silently.
  */
-import { it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import type { TestDatabase } from './types';
 
 /** What a database under test can do, beyond what all can. */
@@ -43,6 +43,8 @@ export interface Features {
   readonly attachments: boolean;
   /** Stubs may name content that is stored under another document, `_local/` documents may have attachments: PouchDB's own. */
   readonly localAttachments: boolean;
+  /** Only topics are run whose tests open a database more than once. To others it is the same when each handle has a context of its own. */
+  readonly onlySeveral: boolean;
 }
 
 /** A database in this context with everything that binds now; callbacks belong to a later entry. */
@@ -65,6 +67,7 @@ export const LOCAL_FEATURES: Features = {
   latestTombstone: true,
   attachments: true,
   localAttachments: true,
+  onlySeveral: false,
 };
 
 /** Opens a handle; two handles of one name are handles on one database. */
@@ -120,6 +123,11 @@ export class Context {
     else omit(title, `this database is tested without '${feature}'`);
   }
 
+  /** Whether the test has opened a database more than once. */
+  get hasSeveral(): boolean {
+    return new Set(this.#opened.map(({ name }) => name)).size < this.#opened.length;
+  }
+
   /** Closes what the test left open and destroys its databases. */
   async cleanUp(): Promise<void> {
     const opened = this.#opened;
@@ -133,6 +141,32 @@ export class Context {
       await (options === undefined ? this.#open(name) : this.#open(name, options)).destroy();
     }
   }
+}
+
+/** What each topic is called, and the tests of it. */
+export type Topics = Readonly<Record<string, (context: Context) => void>>;
+
+/** @param several the topics whose tests open a database more than once; no other's may */
+export function declareTopics(
+  name: string,
+  context: Context,
+  topics: Topics,
+  several: readonly string[],
+): void {
+  describe(name, () => {
+    for (const [topic, conformance] of Object.entries(topics)) {
+      const hasSeveral = several.includes(topic);
+      if (context.features.onlySeveral && !hasSeveral) continue;
+      describe(topic, () => {
+        afterEach(() => {
+          const why = `a database is opened more than once: '${topic}' goes with such topics`;
+          if (!hasSeveral) expect(context.hasSeveral, why).toBe(false);
+        });
+        conformance(context);
+      });
+    }
+    afterEach(() => context.cleanUp());
+  });
 }
 
 /** Skips a test aloud: its name and the reason stand in the output. */

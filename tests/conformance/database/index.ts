@@ -2,7 +2,6 @@
  * The conformance suite for databases: what contract.md §1–10 demand of anything with PouchDB's methods, whatever
  * stores it and wherever it runs. It uses no built-in of Node and waits for events, never for time.
  */
-import { afterEach, describe } from 'vitest';
 import { allDocsConformance } from './all-docs';
 import { attachmentsConformance } from './attachments';
 import { changesConformance } from './changes';
@@ -10,7 +9,7 @@ import { changesIterationConformance } from './changes-iteration';
 import { changesLiveConformance } from './changes-live';
 import { compactionAndPurgeConformance } from './compaction-and-purge';
 import { concurrencyConformance } from './concurrency';
-import { Context, type Features, LOCAL_FEATURES, type Open } from './context';
+import { Context, declareTopics, type Features, LOCAL_FEATURES, type Open, type Topics } from './context';
 import { errorsConformance } from './errors';
 import { exchangeConformance } from './exchange';
 import { hostileOptionsConformance } from './hostile-options';
@@ -27,7 +26,7 @@ import { writesConformance } from './writes';
 export type { Features, Open } from './context';
 export type { TestDatabase } from './types';
 
-const TOPICS: Record<string, (context: Context) => void> = {
+const TOPICS: Topics = {
   lifecycle: lifecycleConformance,
   errors: errorsConformance,
   writes: writesConformance,
@@ -49,6 +48,20 @@ const TOPICS: Record<string, (context: Context) => void> = {
   volume: volumeConformance,
 };
 
+/** Tests of these open a database more than once. */
+const SEVERAL_HANDLES = [
+  'lifecycle',
+  'live changes',
+  'changes walked',
+  'local documents',
+  'attachments',
+  'compaction and purge',
+  'hostile values',
+  'concurrency',
+  'random histories',
+  'volume',
+];
+
 /**
  * Declares the tests of every topic.
  *
@@ -58,8 +71,5 @@ const TOPICS: Record<string, (context: Context) => void> = {
  */
 export function databaseConformance(name: string, open: Open, features: Partial<Features> = {}): void {
   const context = new Context(open, { ...LOCAL_FEATURES, ...features });
-  describe(name, () => {
-    afterEach(() => context.cleanUp());
-    for (const [topic, conformance] of Object.entries(TOPICS)) describe(topic, () => conformance(context));
-  });
+  declareTopics(name, context, TOPICS, SEVERAL_HANDLES);
 }
