@@ -16,6 +16,12 @@ const NOT_IN_NODE = [
 /** One after the other with the same modules, which are loaded, and compiled by V8, once: a third less work. Such tests leave nothing behind, in a module or as a timer (decisions/0026), and replace no module, as the recordings do. */
 const TOGETHER = ['tests/{model,mango,query,database}/**/*.test.ts', 'tests/remote/**/!(recordings).test.ts'];
 
+/** Tests that drive pages share Playwright, which takes half a second to load, the programs of pages, and the browsers. */
+const PAGES = [
+  'tests/tabs/**/*.test.ts',
+  'tests/worker/{election,killed,kinds,load,put-away,storage}.test.ts',
+];
+
 /** Each file, or each series of files, has a thread, which begins sooner than a process. */
 const inNode = { pool: 'threads', ...timeouts } as const;
 
@@ -28,10 +34,11 @@ export default defineConfig({
           ...inNode,
           name: 'node',
           include: ['tests/**/*.test.ts'],
-          exclude: [...NOT_IN_NODE, ...TOGETHER],
+          exclude: [...NOT_IN_NODE, ...TOGETHER, ...PAGES],
         },
       },
       { test: { ...inNode, name: 'node-together', include: TOGETHER, exclude: NOT_IN_NODE, isolate: false } },
+      { test: { ...inNode, name: 'node-pages', include: PAGES, exclude: NOT_IN_NODE, isolate: false } },
       { test: { name: 'architecture', include: ['tests/architecture.test.ts'], ...timeouts } },
       {
         plugins: [lighterPages()],

@@ -53,8 +53,14 @@ export const call = <T>(page: Page, name: string, ...args: unknown[]): Promise<T
     [name, args] as const,
   ) as Promise<T>;
 
-/** Whether there is a browser to test with. Without one, throws under CI, else says that the tests are skipped. */
+/**
+ * Whether there is a browser to test with. Without one, throws under CI, else says that the tests are skipped. Asked while a file's tests
+ * are declared, after which its browsers end: this module may be there for many files.
+ */
 export function canOpenPages(): boolean {
+  afterAll(async () => {
+    for (const { quit } of shared.values()) await quit();
+  });
   if (findBrowser() !== undefined) return true;
   const reason = 'no Chromium: set CHROMIUM_PATH or run `npx playwright install chromium`';
   if (process.env.CI) throw new Error(reason);
@@ -131,10 +137,6 @@ interface Launched {
  * pages have a storage of their own, as they have an origin. Started again when a test has ended it.
  */
 const shared = new Map<string, Launched>();
-
-afterAll(async () => {
-  for (const { quit } of shared.values()) await quit();
-});
 
 async function launch({
   storage = chromiumStorage(),
