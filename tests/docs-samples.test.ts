@@ -107,6 +107,9 @@ function samplesOf(guide: string): Sample[] {
 
 const IMPORT = /^\s*import .*;.*$/gm;
 
+/** Files that are no samples, read and bound once for all programs: what they are given differs in their libraries alone. */
+const parsed = new Map<string, ts.SourceFile | undefined>();
+
 /** What the compiler says of the samples, by their titles. */
 function complaints(samples: readonly Sample[], lib: string[] | undefined): string[] {
   const options: ts.CompilerOptions = {
@@ -134,9 +137,9 @@ function complaints(samples: readonly Sample[], lib: string[] | undefined): stri
   host.readFile = (path) => texts.get(path) ?? readFile(path);
   host.getSourceFile = (path, version, ...more) => {
     const text = texts.get(path);
-    return text === undefined
-      ? getSourceFile(path, version, ...more)
-      : ts.createSourceFile(path, text, version);
+    if (text !== undefined) return ts.createSourceFile(path, text, version);
+    if (!parsed.has(path)) parsed.set(path, getSourceFile(path, version, ...more));
+    return parsed.get(path);
   };
   const program = ts.createProgram([...texts.keys()], options, host);
   return samples.flatMap(({ title, text }, i) => {

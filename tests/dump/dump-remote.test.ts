@@ -27,7 +27,7 @@ describe('our server', () => {
     cleanUp.push(() => server.close());
     url = server.url;
   });
-  dumpSuite('our server', { make: at(() => url), local: false });
+  dumpSuite('our server', { make: at(() => url), local: false, seeds: 2 });
 
   it('takes content that came with a document of which it knows only the name', async () => {
     const near = new SettleDB(`shared-${count++}`, { adapter: memory() });
@@ -106,5 +106,5 @@ describe('express-pouchdb', () => {
     cleanUp.push(() => server.close());
     url = server.url;
   });
-  dumpSuite('express-pouchdb', { make: at(() => url), local: false, fill: fillAtRandom });
+  dumpSuite('express-pouchdb', { make: at(() => url), local: false, fill: fillAtRandom, seeds: 2 });
 });
