@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /**
- * npm test: everything in Node, then what needs a browser in a real Chromium.
+ * npm test, after `npm run check`: everything in Node, then what needs a browser in a real Chromium.
  * npm run test:browser: what needs a browser in every one there is: Chromium, with each of its storages, Firefox, WebKitGTK.
  *
  * Where there is no browser, that part is left out and said so; for Chromium, under CI, that is a failure. So is a part that ran
@@ -29,7 +29,6 @@ const CHROMIUM_ONLY =
 const onlyBrowsers = process.argv[2] === 'browsers';
 const browsers = [];
 
-if (!onlyBrowsers) await run('architecture');
 // Side by side: each waits now and then, and together they keep two cores busy. What the second says is printed when the first has ended.
 const inBrowser = hasBrowser ? runProject('browser', { aside: !onlyBrowsers }) : undefined;
 if (!onlyBrowsers) await run('node*');
