@@ -47,6 +47,19 @@ function hold(disk: Disk, call: 'sync' | 'write' | 'read', when: 'before' | 'aft
   return { calls, stop: () => void Object.assign(disk, { [call]: work }) };
 }
 
+/** Begins an append, and holds what it writes before it is told so. Later writes are not held. */
+async function underWay<T>(
+  disk: Disk,
+  begin: () => Promise<T>,
+): Promise<{ written: Promise<T>; go(): void }> {
+  const { calls, stop } = hold(disk, 'write', 'after');
+  const written = begin();
+  await turns();
+  expect(calls.length).toBe(1);
+  stop();
+  return { written, go: calls[0]! };
+}
+
 /** The numbers of the commits that the next opening finds. */
 async function found(disk: Disk): Promise<number[]> {
   const journal = await file({ files: disk }).open(FOLDER);
@@ -98,13 +111,10 @@ it('a large append that a vacuum finds under way is in the new log', async () =>
   const disk = new Disk();
   const journal = await file({ files: disk }).open(FOLDER);
   await append(journal, 1, 'strict');
-  const writes = hold(disk, 'write', 'after');
-  const written = append(journal, 2, 'relaxed', large(2));
-  await turns();
-  writes.stop();
+  const { written, go } = await underWay(disk, () => append(journal, 2, 'relaxed', large(2)));
   const vacuumed = journal.vacuum!({ force: true });
   await turns();
-  for (const go of writes.calls) go();
+  go();
   await Promise.all([written, vacuumed]);
   await journal.close();
   expect(await found(disk)).toEqual([1, 2]);
@@ -113,16 +123,13 @@ it('a large append that a vacuum finds under way is in the new log', async () =>
 it('a strict append that cannot be said to be on the disk is the last: content put meanwhile found no file to open', async () => {
   const disk = new Disk();
   const journal = await file({ files: disk }).open(FOLDER);
-  const writes = hold(disk, 'write', 'after');
-  const written = append(journal, 1, 'strict', large(1));
-  await turns();
-  writes.stop();
+  const { written, go } = await underWay(disk, () => append(journal, 1, 'strict', large(1)));
   await journal.blobs.put('b'.repeat(32), [Buffer.alloc(100_000)], 'relaxed');
   disk.fail = (call) => {
     if (call === 'open') throw failure('EMFILE');
     return undefined;
   };
-  for (const go of writes.calls) go();
+  go();
   await expect(written).rejects.toMatchObject({ name: 'io' });
   disk.fail = () => undefined;
   // The log has it, but who asked for it was told that it failed: the next one must not follow it.
@@ -135,14 +142,12 @@ it('content that a large append under way names is not dropped as unnamed', asyn
   const journal = await file({ files: disk }).open(FOLDER);
   const place = journal.blobs.placeFor!(300)!;
   const contents = [{ place, bytes: Buffer.alloc(300, 'a') }];
-  const writes = hold(disk, 'write', 'after');
-  const written = append(journal, 1, 'relaxed', { ...large(1), contents });
-  await turns();
-  expect(writes.calls.length).toBe(1);
-  writes.stop();
+  const { written, go } = await underWay(disk, () =>
+    append(journal, 1, 'relaxed', { ...large(1), contents }),
+  );
   const dropped = journal.blobs.dropUnnamed([place], { epoch: 0, n: 0 });
   await turns();
-  for (const go of writes.calls) go();
+  go();
   expect(await dropped).toBe(false);
   await written;
   expect(await journal.blobs.get(place, 0)).toEqual(contents[0]!.bytes);
@@ -224,13 +229,10 @@ it('nothing is appended at once while a vacuum changes the log, nor with content
 it('a large append under way is on the disk when the journal is closed', async () => {
   const disk = new Disk();
   const journal = await file({ files: disk }).open(FOLDER);
-  const writes = hold(disk, 'write', 'after');
-  const written = append(journal, 1, 'relaxed', large(1));
-  await turns();
-  writes.stop();
+  const { written, go } = await underWay(disk, () => append(journal, 1, 'relaxed', large(1)));
   const closed = journal.close();
   await turns();
-  for (const go of writes.calls) go();
+  go();
   await Promise.all([written, closed]);
   disk.powerLoss(NOTHING_ELSE);
   expect(await found(disk)).toEqual([1]);
