@@ -32,10 +32,10 @@ export const nameOfStorage = (storage: ChromiumStorage): string => STORAGES[stor
 export const storageArgs = (storage: ChromiumStorage): string[] =>
   storage === 'sqlite' ? ['--enable-features=IdbSqliteBackingStore'] : [];
 
-/** What an earlier test of this process has not removed. */
+/** Those of this process. */
 const profiles = new Set<string>();
 
-/** A folder for a profile. It goes with this process, if nobody removes it before. */
+/** A folder for a profile. It goes with this process. */
 export function temporaryProfile(): string {
   const path = mkdtempSync(join(tmpdir(), 'settledb-chromium-'));
   if (profiles.size === 0) process.once('exit', () => profiles.forEach(removeProfile));
