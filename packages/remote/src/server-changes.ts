@@ -26,7 +26,7 @@ import {
 import { parseJson } from './server-json';
 import type { Query } from './server-query';
 import { withoutLarge } from './server-row-data';
-import { checkSelectors } from './server-selector';
+import { takeSelector } from './server-selector';
 import { seqText } from './server-seq';
 import { isObject, isTexts } from './wire';
 
@@ -96,7 +96,7 @@ async function answerChanges(context: DatabaseContext, body: Record<string, unkn
     throw badRequest('Supported `feed` types: normal, continuous, live, longpoll, eventsource');
   }
   await refuseFunctions(context);
-  if (query.text('filter') === '_selector') checkSelectors(context, body.selector);
+  if (query.text('filter') === '_selector') takeSelector(context, body.selector);
   const options = readOptions(context, body);
   const heartbeatMs = readHeartbeat(query.text('heartbeat'));
   const timeoutMs = Math.min(query.count('timeout') ?? MAX_TIMEOUT_MS, MAX_TIMEOUT_MS);

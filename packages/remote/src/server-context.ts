@@ -55,7 +55,7 @@ export interface ServerState {
   readonly limits: Limits;
   /** For bodies of requests that may be large. */
   readonly room: BodyRoom;
-  /** Which patterns of `$regex` are run for users who are no administrators. */
+  /** How patterns of `$regex` are run for users who are no administrators. */
   readonly regex: RegexPolicy;
   /** What answers views and `_find` of a database; undefined: the database itself, where it can. */
   readonly queries: QueriesOf | undefined;

@@ -2,12 +2,12 @@
  * Mango over HTTP: `_find` and `_explain`. The database decides what a selector means; the form of a request is CouchDB's, and
  * so is the effect of an index that cannot be used: a local `find` refuses it, CouchDB takes it for a hint.
  */
-import { type FindRequest, isDatabaseError } from '@settledb/core';
+import { type FindRequest, isDatabaseError, withPatterns } from '@settledb/core';
 import { failure, jsonResponse } from './server-answer';
 import { readObject, upTo } from './server-body';
 import type { DatabaseContext, DatabaseRoute } from './server-context';
 import { queriesOf } from './server-queries';
-import { checkSelectors } from './server-selector';
+import { takeSelector } from './server-selector';
 
 /** All members that CouchDB takes; `partition` is missing, since no database here has partitions. */
 const MEMBERS: ReadonlySet<string> = new Set([
@@ -45,7 +45,8 @@ export const find: DatabaseRoute = async (context) => {
 export const explain: DatabaseRoute = async (context) => {
   const asked = await readFind(context);
   const queries = await queriesOf(context);
-  return jsonResponse(200, await withFallback(asked, (request) => queries.explain(request)));
+  const answer = await withFallback(asked, (request) => queries.explain(request));
+  return jsonResponse(200, withPatterns(answer) as object);
 };
 
 interface Asked extends FindRequest {
@@ -60,7 +61,7 @@ async function readFind(context: DatabaseContext): Promise<Asked> {
     throw failure(400, 'missing_required_key', 'Missing required key: selector');
   const unknown = Object.keys(body).find((name) => !MEMBERS.has(name));
   if (unknown !== undefined) throw failure(400, 'invalid_key', `Invalid key ${unknown} for this request.`);
-  checkSelectors(context, body.selector);
+  takeSelector(context, body.selector);
   return { ...(body as unknown as Asked), signal: request.signal };
 }
 

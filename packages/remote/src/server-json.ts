@@ -48,11 +48,14 @@ function holdsInfinity(value: unknown): boolean {
   return Object.values(value).some(holdsInfinity);
 }
 
-/** The members of all objects in JSON that may be of any depth, and have lists of millions. @param closed names of those not gone into */
+/**
+ * The members of all objects in JSON that may be of any depth, and have lists of millions, each with the object it belongs to.
+ * @param closed names of those not gone into
+ */
 export function* membersOf(
   value: unknown,
   closed: ReadonlySet<string> = new Set(),
-): Generator<[name: string, inner: unknown], void, void> {
+): Generator<[name: string, inner: unknown, holder: Record<string, unknown>], void, void> {
   const open: object[] = [];
   const add = (each: unknown): void => {
     if (typeof each === 'object' && each !== null) open.push(each);
@@ -63,9 +66,10 @@ export function* membersOf(
       for (const element of each) add(element);
       continue;
     }
-    for (const name of Object.keys(each)) {
-      const inner = (each as Record<string, unknown>)[name];
-      yield [name, inner];
+    const holder = each as Record<string, unknown>;
+    for (const name of Object.keys(holder)) {
+      const inner = holder[name];
+      yield [name, inner, holder];
       if (!closed.has(name)) add(inner);
     }
   }

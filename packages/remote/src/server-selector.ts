@@ -3,7 +3,7 @@ import { badRequest } from '@settledb/core';
 import { isServerAdmin } from './server-access';
 import type { Context } from './server-context';
 import { membersOf } from './server-json';
-import { checkPatterns } from './server-regex';
+import { refusePatterns, takePatterns } from './server-regex';
 
 /**
  * Conditions on elements in one request. Each may be tested on each element, and a list may have millions: 20,000 conditions on 50,000
@@ -16,10 +16,20 @@ const AMONG: ReadonlySet<string> = new Set(['$in', '$nin', '$all']);
 /** Go through the elements, or the names of an object. */
 const ON_ELEMENTS: ReadonlySet<string> = new Set([...AMONG, '$elemMatch', '$allMatch', '$keyMapMatch']);
 
-/** @throws bad_request for what the server does not run for this user, in selectors anywhere in `value` */
+/** Makes a selector of a request such that it may be run. @throws bad_request for what the server does not run for this user */
+export function takeSelector(context: Context, selector: unknown): void {
+  checkOnElements(context, selector);
+  takePatterns(context, selector);
+}
+
+/** @throws bad_request for what the server does not store for this user, in selectors anywhere in `value`, a definition of indexes */
 export function checkSelectors(context: Context, value: unknown): void {
-  checkPatterns(context, value);
-  if (isServerAdmin(context.user) || conditionsOnElements(value) <= MAX_ON_ELEMENTS) return;
+  checkOnElements(context, value);
+  refusePatterns(context, value);
+}
+
+function checkOnElements({ user }: Context, value: unknown): void {
+  if (isServerAdmin(user) || conditionsOnElements(value) <= MAX_ON_ELEMENTS) return;
   throw badRequest(
     `This server takes no more than ${MAX_ON_ELEMENTS} conditions on the elements of lists at a time: say $in where it is one of many values`,
   );

@@ -61,9 +61,9 @@ export interface HandlerOptions extends Accounts {
   readonly replicator?: Replicator | undefined;
   readonly limits?: Partial<Limits> | undefined;
   /**
-   * Which patterns of `$regex` are run for users who are not server administrators. A pattern is matched by trying, which nothing can stop: one
-   * that takes exponentially long blocks the server for everybody. `safe`, the default: those whose form rules that out, which are most; `any`:
-   * where all users are trusted; `none`.
+   * How patterns of `$regex` are run for users who are not server administrators. JavaScript matches by trying, which nothing can stop: one
+   * pattern may block the server for everybody. `safe`, the default: in time that grows as the text does, without look-arounds and
+   * references back, which are refused; `any`: as JavaScript does, where all users are trusted; `none`.
    */
   readonly regex?: RegexPolicy | undefined;
   readonly logger?: Logger | undefined;

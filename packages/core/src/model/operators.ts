@@ -151,8 +151,10 @@ const INLINE_FLAGS = /^\(\?([ims]+)\)/;
 
 function likeRegex(given: unknown): Test {
   if (given instanceof RegExp) {
-    // A copy without state: with `g` or `y` a RegExp remembers where the last document's match ended.
-    const regex = new RegExp(given.source, given.flags.replace(/[gy]/g, ''));
+    // With `g` or `y` a RegExp remembers where the last document's match ended, so it is copied. Any other may have a `test` of its own.
+    const regex = /[gy]/.test(given.flags)
+      ? new RegExp(given.source, given.flags.replace(/[gy]/g, ''))
+      : given;
     return (value) => typeof value === 'string' && regex.test(value);
   }
   if (typeof given !== 'string') {
