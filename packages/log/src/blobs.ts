@@ -85,21 +85,21 @@ export class BlobFiles {
     }
     const path = join(this.#folder, place);
     await this.#make();
-    const fd = await this.#open(path, () => this.#files.make(path));
+    // Step by step: an error thrown by the chunks is not the disk's, whatever code it has.
+    const fd = await this.#onDisk(path, () => this.#files.make(path));
     try {
       let end = 0;
       let start: Bytes = MAGIC;
       for await (const chunk of chunks) {
-        end = await this.#write(path, fd, framed(start, chunk), end);
+        end = await this.#onDisk(path, () => this.#write(fd, framed(start, chunk), end));
         start = Bytes.alloc(0);
       }
-      if (durability === 'strict') await this.#files.sync(fd);
-      this.#files.close(fd);
+      if (durability === 'strict') await this.#onDisk(path, () => this.#files.sync(fd));
+      this.#try(path, () => this.#files.close(fd));
     } catch (error) {
       closeQuietly(this.#files, fd);
       removeQuietly(this.#files, path);
-      // An error thrown by the chunks is not the disk's.
-      throw codeOf(error) === undefined ? error : trouble(path, error);
+      throw error;
     }
     if (durability === 'strict') await this.#synced(this.#folder, () => this.#files.syncFolder(this.#folder));
     else this.#unsynced.add(place);
@@ -213,9 +213,9 @@ export class BlobFiles {
     this.#isNamed = true;
   }
 
-  async #write(path: string, fd: number, data: Bytes, position: number): Promise<number> {
+  #write(fd: number, data: Bytes, position: number): number | Promise<number> {
     if (data.length > SYNC_BYTES) return writeFully(this.#files, fd, data, position);
-    this.#try(path, () => writeFullySync(this.#files, fd, data, position));
+    writeFullySync(this.#files, fd, data, position);
     return position + data.length;
   }
 
@@ -248,7 +248,7 @@ export class BlobFiles {
     }
   }
 
-  async #open(path: string, work: () => number | Promise<number>): Promise<number> {
+  async #onDisk<T>(path: string, work: () => T | Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
