@@ -229,24 +229,21 @@ export function isSound(frame: Bytes, salt: number): boolean {
   return header !== undefined && header.bytes === frame.length && header.crc === checksum(frame, salt);
 }
 
-/**
- * What a checked frame, whose payload begins at `at` of `data`, says; `undefined` for a frame that this version would never have
- * written.
- */
-export function meaningOf(header: FrameHeader, data: Bytes, at = 0): FrameMeaning | undefined {
+/** What a checked frame with this payload, or the beginning of it, says; `undefined` if this version would never have written it. */
+export function meaningOf(header: FrameHeader, payload: Bytes): FrameMeaning | undefined {
   const length = header.bytes - FRAME_HEADER_BYTES;
   if (header.kind === KIND_BLOCK && length >= BLOCK_FIXED_BYTES) {
-    return { kind: KIND_BLOCK, id: data.readDoubleLE(at) };
+    return { kind: KIND_BLOCK, id: payload.readDoubleLE(0) };
   }
   if (header.kind === KIND_COMMIT && length >= COMMIT_FIXED_BYTES) {
-    const hasTail = length > COMMIT_FIXED_BYTES + data.readUInt32LE(at + 8);
-    return { kind: KIND_COMMIT, n: data.readDoubleLE(at), hasTail };
+    const hasTail = length > COMMIT_FIXED_BYTES + payload.readUInt32LE(8);
+    return { kind: KIND_COMMIT, n: payload.readDoubleLE(0), hasTail };
   }
   if (header.kind !== KIND_REWRITE || length < REWRITE_FIXED_BYTES) return undefined;
-  const count = data.readUInt32LE(at + 16);
+  const count = payload.readUInt32LE(16);
   if (length < REWRITE_FIXED_BYTES + count * 8) return undefined;
-  const drop = Array.from({ length: count }, (_, i) => data.readDoubleLE(at + REWRITE_FIXED_BYTES + i * 8));
-  const [epoch, through] = [data.readDoubleLE(at), data.readDoubleLE(at + 8)];
+  const drop = Array.from({ length: count }, (_, i) => payload.readDoubleLE(REWRITE_FIXED_BYTES + i * 8));
+  const [epoch, through] = [payload.readDoubleLE(0), payload.readDoubleLE(8)];
   return { kind: KIND_REWRITE, epoch, through, drop, hasManifest: (header.flags & FLAG_MANIFEST) !== 0 };
 }
 
