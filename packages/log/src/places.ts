@@ -114,22 +114,26 @@ const crcOf = (body: Bytes): string => crc32(body, FORM).toString(16).padStart(C
 
 function noteOf({ header, end, contents }: Log, changed: number): Note {
   const { epoch, n, through, sequence, manifest } = contents;
-  const commits: number[] = [];
-  for (let each = through + 1; each <= n; each++) commits.push(...spanOf(contents.commits.get(each)));
+  const commits = contents.commitsAfter(through).flatMap(spanOf);
   const position = { epoch, n, through, sequence };
-  return { salt: header.salt, size: end, changed, ...position, manifest: spanOf(manifest), commits };
+  return {
+    salt: header.salt,
+    size: end,
+    changed,
+    ...position,
+    manifest: manifest ? spanOf(manifest) : [],
+    commits,
+  };
 }
 
-const spanOf = (place: Place | undefined): number[] => (place ? [place.offset, place.bytes] : []);
+const spanOf = ({ offset, bytes }: Place): number[] => [offset, bytes];
 
 function contentsOf({ note, blocks }: Noted): Contents {
   const { epoch, n, through, sequence, manifest, commits } = note;
   const contents = Object.assign(new Contents(blocks), { epoch, n, through, sequence });
-  const placeAt = (list: readonly number[], i: number): Place => ({
-    offset: list[i]!,
-    bytes: Math.abs(list[i + 1]!),
-    isTail: list[i + 1]! < 0,
-  });
+  const placeAt = (list: readonly number[], i: number): Place => {
+    return { offset: list[i]!, bytes: list[i + 1]!, isTail: false };
+  };
   if (manifest.length > 0) contents.manifest = placeAt(manifest, 0);
   for (let i = 0; i < commits.length; i += 2) contents.commits.set(through + 1 + i / 2, placeAt(commits, i));
   return contents;
