@@ -46,7 +46,7 @@ export class LogJournal implements Journal {
   #writing: Promise<unknown> | undefined;
   #vacuuming: Promise<void> | undefined;
   #rewriting = false;
-  #closed: DatabaseError | undefined;
+  #isClosed = false;
   #closing: Promise<void> | undefined;
 
   constructor(files: Files, folder: string, lock: Lock, log: Log, onClose: (journal: LogJournal) => void) {
@@ -247,7 +247,7 @@ export class LogJournal implements Journal {
   }
 
   async #close(keep: boolean): Promise<void> {
-    this.#closed = closed();
+    this.#isClosed = true;
     await this.#vacuuming?.catch(() => {});
     await this.#lockName.settled();
     while (this.#writing !== undefined) await this.#writing;
@@ -375,7 +375,7 @@ export class LogJournal implements Journal {
   }
 
   #check(): void {
-    if (this.#closed !== undefined) throw closed();
+    if (this.#isClosed) throw closed();
   }
 }
 
