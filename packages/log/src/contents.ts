@@ -3,7 +3,7 @@
  *
  * Texts stay in the file. In memory is one small entry for each block, and for each commit that the manifest does not cover yet.
  */
-import { BLOCKS_PER_COMMIT } from '@settledb/engine';
+import { BLOCKS_PER_COMMIT, type Position } from '@settledb/engine';
 import { BlockPlaces } from './block-places';
 import { type FrameHeader, type FrameMeaning, KIND_BLOCK, KIND_COMMIT } from './frame';
 import type { Sums } from './sums';
@@ -41,6 +41,10 @@ export class Contents {
   /** Number of frames of a record whose mark has not come yet. */
   get pending(): number {
     return this.#pending.length;
+  }
+
+  isAt({ epoch, n }: Position): boolean {
+    return epoch === this.epoch && n === this.n;
   }
 
   /** Takes in the next frame. Blocks become visible once their mark is in. */

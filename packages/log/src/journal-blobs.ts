@@ -48,8 +48,7 @@ export function journalBlobs(files: BlobFiles, host: BlobHost): BlobJournal {
     },
     dropUnnamed: async (places, expected) => {
       for (let ahead = host.ahead(); ahead !== undefined; ahead = host.ahead()) await ahead;
-      const { epoch, n } = host.log().contents;
-      if (expected.epoch !== epoch || expected.n !== n) return false;
+      if (!host.log().contents.isAt(expected)) return false;
       await drop(places);
       return true;
     },

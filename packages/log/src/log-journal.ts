@@ -87,9 +87,7 @@ export class LogJournal implements Journal {
       // Before the log has anything: if it fails, for want of files for instance, nothing was written.
       if (durability === 'strict') await this.#blobFiles.sync();
       for (let ahead = this.#ahead(); ahead !== undefined; ahead = this.#ahead()) await ahead;
-      if (commit.n !== expected.n + 1) throw new TypeError(`commit ${commit.n} cannot follow ${expected.n}`);
-      const { epoch, n } = this.#log.contents;
-      if (expected.epoch !== epoch || expected.n !== n) return this.#read(expected);
+      if (!this.#isNext(commit, expected)) return this.#read(expected);
       const written = this.#write(partsOf(commit), durability);
       if (written !== undefined) await written;
     } catch (error) {
@@ -102,17 +100,15 @@ export class LogJournal implements Journal {
 
   appendNow(commit: Commit, expected: Position): boolean {
     this.#check();
-    if (commit.n !== expected.n + 1) throw new TypeError(`commit ${commit.n} cannot follow ${expected.n}`);
-    const { epoch, n } = this.#log.contents;
-    if (
-      this.#writing !== undefined ||
-      !this.#lockName.isSynced ||
-      commit.contents?.length ||
-      expected.epoch !== epoch ||
-      expected.n !== n
-    )
-      return false;
+    if (!this.#isNext(commit, expected) || this.#writing !== undefined) return false;
+    if (!this.#lockName.isSynced || commit.contents?.length) return false;
     return this.#log.appendNow(partsOf(commit));
+  }
+
+  /** Whether the log is where the writer of `commit` expects it. @throws TypeError if the commit would not be the next one there */
+  #isNext(commit: Commit, expected: Position): boolean {
+    if (commit.n !== expected.n + 1) throw new TypeError(`commit ${commit.n} cannot follow ${expected.n}`);
+    return this.#log.contents.isAt(expected);
   }
 
   /** Puts content before its commit. */
