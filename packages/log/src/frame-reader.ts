@@ -90,10 +90,7 @@ export class FrameReader {
       place.sums ??= this.#carriesSums(place)
         ? this.#sumsIn(frame.subarray(frame.length - this.#sumsBytes(place)), place)
         : sumsOf(this.#sound(frame, place), this.#file.header.salt);
-      const part = framePart(place.sums, this.#file.header.salt, at, length);
-      const text = part.text(frame.subarray(part.from, part.to));
-      if (text === undefined) throw this.#damaged(place.offset);
-      return text;
+      return this.#partBy(place.sums, place, at, length, frame);
     });
   }
 
@@ -128,9 +125,11 @@ export class FrameReader {
     return sums;
   }
 
-  #partBy(sums: Sums, place: Place, at: number, length: number): string {
-    const part = framePart(sums, this.#file.header.salt, at, length);
-    const text = part.text(this.#readNow(place.offset + part.from, this.#room(part.to - part.from)));
+  /** @param frame if it was read */
+  #partBy(sums: Sums, place: Place, at: number, length: number, frame?: Bytes): string {
+    const { from, to, text: textOf } = framePart(sums, this.#file.header.salt, at, length);
+    const data = frame?.subarray(from, to) ?? this.#readNow(place.offset + from, this.#room(to - from));
+    const text = textOf(data);
     if (text === undefined) throw this.#damaged(place.offset);
     return text;
   }
