@@ -117,7 +117,7 @@ export class RemoteDatabase<Content extends object = object>
     input: readonly Doc<Content>[] | { readonly docs: readonly Doc<Content>[]; readonly new_edits?: boolean },
     options: BulkDocsOptions = {},
   ): Promise<BulkDocsRow[]> {
-    const docs = docsOf(input, missingBulkDocs);
+    const docs = docsOf(input);
     const newEdits = (options.new_edits ?? (input as { new_edits?: boolean }).new_edits) !== false;
     const checked = checkEdits(docs, newEdits);
     const { signal } = options;

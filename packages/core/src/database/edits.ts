@@ -5,7 +5,7 @@
 
 import type { RevPath } from '../model';
 import { pathOf } from '../model/document';
-import { type DatabaseError, invalidRev, isDatabaseError, missingId } from '../model/errors';
+import { type DatabaseError, invalidRev, isDatabaseError, missingBulkDocs, missingId } from '../model/errors';
 import { isLocalId, uuid } from '../model/ids';
 import { nextRev } from '../model/next-rev';
 import { formatRev, generationOf, MAX_GENERATION } from '../model/revision';
@@ -199,9 +199,9 @@ export function makesRoom(edits: readonly Edit[]): boolean {
   });
 }
 
-/** The documents of a `bulkDocs` argument. @throws DatabaseError when it is neither a list nor contains one */
-export function docsOf(input: unknown, missing: () => DatabaseError): readonly unknown[] {
+/** The documents of a `bulkDocs` argument. @throws bad_request when it is neither a list nor contains one */
+export function docsOf(input: unknown): readonly unknown[] {
   const docs = Array.isArray(input) ? input : (input as { docs?: unknown } | null | undefined)?.docs;
-  if (!Array.isArray(docs)) throw missing();
+  if (!Array.isArray(docs)) throw missingBulkDocs();
   return docs;
 }

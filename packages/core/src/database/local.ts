@@ -208,7 +208,7 @@ export class LocalDatabase<Content extends object = object>
     this.#begin(options);
     const newEdits = options.new_edits ?? (docs as { new_edits?: boolean } | null)?.new_edits;
     const editOptions = this.#editOptions(newEdits, options.force);
-    const edits = toEdits(docsOf(docs, missingBulkDocs), editOptions, options[TEXTS]);
+    const edits = toEdits(docsOf(docs), editOptions, options[TEXTS]);
     if (edits.length === 0) return [];
     const rows = edits.some((edit) => edit.given !== undefined)
       ? await this.#writeAttached(edits, editOptions.newEdits, options.signal)
