@@ -14,7 +14,7 @@ import { COMPACTED } from './compacted';
 import type { FoldRules } from './doc-fold';
 import { type Batch, batchOf } from './edit-batch';
 import { type Edit, makesRoom } from './edits';
-import { infoOf } from './info';
+import { INFO_QUERY, infoOf } from './info';
 import { type Decision, type Outcome, planEdits } from './plan-edits';
 import { TREE_TEXTS } from './tip';
 
@@ -98,12 +98,11 @@ export async function writeEdits(
 const takesTrees = (edits: readonly Edit[]): boolean =>
   edits.some((edit) => edit.kind === 'replicated' || (edit.kind === 'new' && edit.deleted));
 
-const INFO_KEYS = ['info'];
 const TIP = ['tip'];
 
 function firstQueries({ ids, locals }: Batch, trees: boolean) {
   return [
-    { from: 'info', keys: INFO_KEYS },
+    INFO_QUERY,
     { from: 'docs', keys: ids, texts: trees ? TREE_TEXTS : TIP },
     { from: 'local', keys: locals },
   ] as const;
