@@ -8,7 +8,15 @@
  * Every look-up is synchronous. What it lacks it puts into a {@link Wanted}, and its answer then means nothing; the caller
  * loads and asks again. So all answers of one call come from one moment.
  */
-import { endOfAll, type KeyPart, type RowsWatcher, type SortKey, sortKey } from '@settledb/core';
+import {
+  endOfAll,
+  type KeyPart,
+  lowerBound,
+  type RowsWatcher,
+  type SortKey,
+  sortKey,
+  upperBound,
+} from '@settledb/core';
 import type { BlockCache } from './block-cache';
 import { endOf, OrderState, type PageSpan, type Places, pageSpan, partAt, partSpan } from './fences';
 import { HeldPages } from './held-pages';
@@ -23,7 +31,6 @@ import {
   rowAt,
   type TextFill,
 } from './page';
-import { lowerBound, upperBound } from './recent';
 import { blockAt } from './runs';
 import type { StoredPage } from './stored-page';
 import { type Bounds, Walk } from './walk';

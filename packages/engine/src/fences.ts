@@ -1,8 +1,8 @@
 /** Where the pages of an order begin, and what else is known of it. */
-import type { SortKey } from '@settledb/core';
+import { type SortKey, upperBound } from '@settledb/core';
 import type { OrderLayout, TableLayout } from './layout';
 import { type Decoder, PAGES_LOADED_MAX, type Page } from './page';
-import { Recent, upperBound } from './recent';
+import { Recent } from './recent';
 import type { Runs } from './runs';
 import { StoredPage } from './stored-page';
 import type { Bounds } from './walk';

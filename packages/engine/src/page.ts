@@ -3,10 +3,9 @@
  * the primary keys they stand for. By columns the row of a document takes some 165 bytes in Node, 215 if it was edited; as an object 220
  * and 355.
  */
-import { newer, type SortKey, type TextRef } from '@settledb/core';
+import { lowerBound, newer, type SortKey, type TextRef } from '@settledb/core';
 import type { Fences } from './fences';
 import { isRef, type Row, type TableLayout } from './layout';
-import { lowerBound } from './recent';
 import { decodeHead, decodePage, type StoredPage } from './stored-page';
 
 /** Pages kept in memory: 262,144 rows. With more documents pages are read as they are needed. */

@@ -11,7 +11,7 @@
  * What a commit does to an order other than the primary one is put off until that order is asked for: nobody asks for the rows of a
  * document while an index is built. No more is put off than the commits between two checkpoints.
  */
-import type { SortKey } from '@settledb/core';
+import { lowerBound, type SortKey } from '@settledb/core';
 
 /** Up to this many new keys are inserted one by one (a move of memory each); more are sorted together. */
 const INSERT_SINGLY_MAX = 16;
@@ -218,27 +218,3 @@ function mergedPair<Value>(a: Run<Value>, b: Run<Value>): Merged<Value> {
 }
 
 const compare = (a: SortKey, b: SortKey): number => (a < b ? -1 : a > b ? 1 : 0);
-
-/** The first position whose key is not less than `key`. */
-export function lowerBound(keys: readonly SortKey[], key: SortKey): number {
-  let low = 0;
-  let high = keys.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((keys[middle] as SortKey) < key) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
-
-/** The first position whose key is greater than `key`. */
-export function upperBound(keys: readonly SortKey[], key: SortKey): number {
-  let low = 0;
-  let high = keys.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((keys[middle] as SortKey) <= key) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}

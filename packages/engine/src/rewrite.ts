@@ -12,7 +12,7 @@
  * The manifest counts dead texts as of `through`: what later commits free is in their own lists, and is counted when they
  * are applied to the manifest. So the old text of a row written meanwhile is not dead yet, whatever became of the row.
  */
-import { corrupt, ioError, type SortKey } from '@settledb/core';
+import { corrupt, ioError, lowerBound, type SortKey } from '@settledb/core';
 import type { Aside } from './aside';
 import { BlockUse, isMostlyDead, type Use } from './block-use';
 import type { Rewritable } from './checkpoint';
@@ -30,7 +30,6 @@ import { TextMover } from './move-texts';
 import { NewBlocks, Overtaken } from './new-blocks';
 import { NewFences } from './new-fences';
 import { type Decoder, decoderFor, type OrderPage, PAGES_LOADED_MAX, type Page, type RowPage } from './page';
-import { lowerBound } from './recent';
 import type { Runs } from './runs';
 import { PAGE_GROUPS, StoredPage } from './stored-page';
 

@@ -13,9 +13,8 @@
  * next one reads only a group. Groups that are soon looked into again are kept (`page-parts.ts`). Pages of manifests of format 2 have
  * only the keys in the first line, and are loaded whole.
  */
-import type { SortKey } from '@settledb/core';
+import { type SortKey, upperBound } from '@settledb/core';
 import type { Page } from './page';
-import { upperBound } from './recent';
 
 /** Parsing a group takes some 8 µs, and its first key adds 3 % to its length. */
 export const GROUP_ROWS = 32;

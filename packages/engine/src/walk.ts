@@ -1,6 +1,5 @@
 /** Walks keys in order, from bound to bound. */
-import type { SortKey } from '@settledb/core';
-import { lowerBound, upperBound } from './recent';
+import { lowerBound, type SortKey, upperBound } from '@settledb/core';
 
 /** A range in sort keys; bounds may be absent. */
 export interface Bounds {

@@ -1,9 +1,8 @@
 /** Whether a checkpoint would rewrite few pages for what it takes in. */
-import type { SortKey } from '@settledb/core';
+import { type SortKey, upperBound } from '@settledb/core';
 import type { Rewritable } from './checkpoint';
 import { type Directory, orderOf, type TableState } from './directory';
 import { endOf, partAt } from './fences';
-import { upperBound } from './recent';
 import { Wanted } from './wanted';
 
 /** It is made if it writes at most one page for this many rows (an eighth of the rows is one in 16, in two orders), … */

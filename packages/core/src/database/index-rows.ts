@@ -3,7 +3,7 @@
  * document from the indexes, since no change tells of a purge.
  */
 import type { Key } from '../store/keys';
-import { sortKey, under } from '../store/keys';
+import { sortKey, under, upperBound } from '../store/keys';
 import type { DatabaseTables, IndexEntry, ReductionRow, ViewStateRow } from '../store/schema';
 import type { RangeQuery, Write } from '../store/store';
 
@@ -30,8 +30,8 @@ export function runsAt(places: readonly IndexPlace[], found: readonly (readonly 
   const starts = [...runs.keys()].sort();
   const touched = new Set<ReductionRow>();
   for (const place of places) {
-    const at = sortKey([place.tag, place.key, place.id, place.n]) as string;
-    const run = runs.get(starts[above(starts, at) - 1] ?? '');
+    const at = placeKey(place);
+    const run = runs.get(starts[upperBound(starts, at) - 1] ?? '');
     if (run !== undefined && at < (sortKey([run.tag, run.end_key, run.end_id, run.end_n]) as string))
       touched.add(run);
   }
@@ -39,18 +39,6 @@ export function runsAt(places: readonly IndexPlace[], found: readonly (readonly 
 }
 
 const placeKey = ({ tag, key, id, n }: IndexPlace): string => sortKey([tag, key, id, n]) as string;
-
-/** How many of the sorted `keys` are not greater than `key`. */
-function above(keys: readonly string[], key: string): number {
-  let low = 0;
-  let high = keys.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (keys[middle]! <= key) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
 
 /** Removes the rows of one document from all indexes. @param runs keys of the reductions that they were part of */
 export function withoutRows(

@@ -15,6 +15,30 @@ export const under = (...parts: (string | number)[]): { readonly gte: Key; reado
 /** A key in the form by which the engine sorts. All keys of one order have one type, so `<` is their order. */
 export type SortKey = string | number;
 
+/** The first position whose key is not less than `key`. */
+export function lowerBound(keys: readonly SortKey[], key: SortKey): number {
+  let low = 0;
+  let high = keys.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (keys[middle]! < key) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** The first position whose key is greater than `key`. */
+export function upperBound(keys: readonly SortKey[], key: SortKey): number {
+  let low = 0;
+  let high = keys.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (keys[middle]! <= key) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
 const NUMBER = '1';
 const STRING = '2';
 const LAST = '3';
