@@ -200,5 +200,5 @@ function someKey(given: unknown, nested: Nested): Test {
 function testOf(name: string, given: unknown, nested: Nested): Test {
   const test = nested(given);
   if (test === undefined) throw invalidOperator(name, 'must be an object', given);
-  return (value) => test(value);
+  return test;
 }

@@ -47,8 +47,5 @@ export function tipAt(tree: RevTree, generation: number, hash: string): number {
 export function isDeleted(tree: RevTree, rev: string): boolean {
   const generation = generationOf(rev);
   const hash = hashOf(rev);
-  return tree.chains.some(
-    (chain) =>
-      holds(chain, generation, hash) && chain.deleted.length > 0 && chain.deleted.includes(generation),
-  );
+  return tree.chains.some((chain) => holds(chain, generation, hash) && chain.deleted.includes(generation));
 }
