@@ -18,6 +18,7 @@ import {
 import { isEncoded } from './attachment-content';
 import { streamOf } from './attachment-data';
 import type { Stubs } from './attachment-set';
+import { isCount } from './count';
 import type { CallOptions, OpenAttachmentOptions } from './database';
 import { getAny } from './get-history';
 
@@ -165,8 +166,7 @@ async function* told(
 /** @throws DatabaseError 416 when nothing of the range is there, 400 when it is not a range */
 function rangeOf({ start = 0, end }: OpenAttachmentOptions, size: number): [start: number, end: number] {
   for (const at of [start, end ?? 0]) {
-    if (!Number.isSafeInteger(at) || at < 0)
-      throw badRequest('start and end must be whole numbers, not negative');
+    if (!isCount(at)) throw badRequest('start and end must be whole numbers, not negative');
   }
   const until = Math.min(end ?? size, size);
   if (start >= until && !(start === 0 && size === 0)) throw rangeNotSatisfiable();

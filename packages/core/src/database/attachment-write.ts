@@ -10,6 +10,7 @@ import { formatRev } from '../model/revision';
 import type { Rev, WriteFailure } from '../model/types';
 import { type Content, type ContentHost, putChunk, sawPlace, takeIn } from './attachment-content';
 import { AttachmentSet, bothKeys, checkName, type Entry, type Stubs, stubsIn } from './attachment-set';
+import { isCount } from './count';
 import { type Edit, errorWith, failureRow, localKey } from './edits';
 import type { Outcome } from './plan-edits';
 import { written } from './written';
@@ -111,8 +112,7 @@ function incomingOf(given: Given, name: string) {
 }
 
 const textOr = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
-const revposOf = (value: unknown): number | undefined =>
-  Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : undefined;
+const revposOf = (value: unknown): number | undefined => (isCount(value) ? value : undefined);
 
 /** The type that a Blob says it has. */
 function typeOf(data: unknown): string | undefined {

@@ -1,6 +1,7 @@
 /** What every changes feed refuses, wherever its database is, before anything is sent. */
 import { badRequest } from '../model/errors';
 import { isGroup } from '../model/selector';
+import { isCount } from './count';
 import type { ChangesOptions } from './database';
 import { noNumber } from './query-checks';
 
@@ -13,7 +14,7 @@ export function checkChangesOptions(options: ChangesOptions): void {
   if (since === '' || !/^(undefined|string|number)$/.test(typeof (since ?? undefined)))
     throw badRequest("Malformed sequence supplied in 'since' parameter.");
   if (limit !== undefined && !Number.isSafeInteger(limit)) throw badRequest('`limit` must be a whole number');
-  if (batch_size !== undefined && !(Number.isSafeInteger(batch_size) && batch_size >= 0))
+  if (batch_size !== undefined && !isCount(batch_size))
     throw badRequest('`batch_size` must be a positive whole number');
   if (seq_interval !== undefined && !(Number.isSafeInteger(seq_interval) && seq_interval > 0))
     throw badRequest('invalid_seq_interval');
@@ -34,8 +35,6 @@ function checkWaits({ heartbeat, timeout }: ChangesOptions): void {
     throw badRequest('Invalid heartbeat value. Expecting a positive integer value (in milliseconds).');
   if ((timeout ?? false) !== false && !isCount(timeout)) throw noNumber('timeout', timeout);
 }
-
-const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
 function checkFilter({ filter, view, doc_ids, selector }: ChangesOptions): void {
   if (filter !== undefined && typeof filter !== 'function' && typeof filter !== 'string')

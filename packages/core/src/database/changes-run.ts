@@ -16,6 +16,7 @@ import type { FillOptions } from './attachment-fill';
 import type { ChangesSource } from './changes';
 import { checkChangesOptions } from './changes-check';
 import { filterCode, loadAttachments, wantsData } from './code';
+import { isCount } from './count';
 import type { ChangesOptions } from './database';
 import type { FeedController } from './feed-controller';
 import type { Filter, FilterSource } from './filter';
@@ -109,8 +110,7 @@ async function filterOf(source: FilterSource, options: ChangesOptions): Promise<
 function parseSince(since: unknown): number {
   if (since === undefined || since === null) return 0;
   const seq = typeof since === 'string' && /^\d+$/.test(since) ? Number(since) : since;
-  if (typeof seq !== 'number' || !Number.isSafeInteger(seq) || seq < 0)
-    throw badRequest("Malformed sequence supplied in 'since' parameter.");
+  if (!isCount(seq)) throw badRequest("Malformed sequence supplied in 'since' parameter.");
   return seq;
 }
 

@@ -1,6 +1,7 @@
 /** What every database with views refuses, wherever it is. */
 import { badRequest, type DatabaseError, queryParseError } from '../model/errors';
 import { isGroup } from '../model/selector';
+import { isCount } from './count';
 import type { ViewOptions } from './queries';
 import { show } from './show';
 
@@ -33,7 +34,7 @@ export function viewName(name: string): { readonly ddoc: string; readonly view: 
 export function checkedNumber(name: string, value: unknown): number | undefined {
   if (value === undefined || value === null) return undefined;
   const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
-  if (typeof number === 'number' && Number.isSafeInteger(number) && number >= 0) return number;
+  if (isCount(number)) return number;
   throw noNumber(name, value);
 }
 
