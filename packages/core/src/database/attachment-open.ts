@@ -71,7 +71,7 @@ export function getAttachment(
   source: AttachmentSource,
   id: string,
   name: string,
-  options: RevOptions = {},
+  options: RevOptions,
 ): Promise<BinaryData> {
   options.signal?.throwIfAborted();
   return unswept(async () => {
@@ -85,7 +85,7 @@ export function openAttachment(
   source: AttachmentSource,
   id: string,
   name: string,
-  options: OpenAttachmentOptions & { readonly [STUB_AT_HAND]?: Stub } = {},
+  options: OpenAttachmentOptions & { readonly [STUB_AT_HAND]?: Stub },
 ): Promise<OpenedAttachment> {
   options.signal?.throwIfAborted();
   let atHand = options[STUB_AT_HAND];

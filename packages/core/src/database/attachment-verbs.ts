@@ -44,7 +44,7 @@ export async function removeAttachment(
   id: string,
   name: string,
   rev: Rev,
-  options: CallOptions = {},
+  options: CallOptions,
 ): Promise<Written> {
   parseRev(rev);
   checkAttachmentName(id, name);
