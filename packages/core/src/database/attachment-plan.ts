@@ -3,6 +3,7 @@
  * of the stored content a row names from now on. Edits without attachments do not come here.
  */
 import { isDatabaseError } from '../model/errors';
+import { localKey } from '../model/ids';
 import { generationOf, localWrites, nextLocalRev } from '../model/revision';
 import type { Rev } from '../model/types';
 import { under } from '../store/keys';
@@ -15,7 +16,6 @@ import {
   type Edit,
   failureRow,
   type LocalEdit,
-  localKey,
   type NewEdit,
   type ReplicatedEdit,
 } from './edits';

@@ -6,12 +6,13 @@
  * once the rows can be read.
  */
 import { badRequest, isDatabaseError, isQuotaExceeded, missingStub, noData } from '../model/errors';
+import { localKey } from '../model/ids';
 import { formatRev } from '../model/revision';
 import type { Rev, WriteFailure } from '../model/types';
 import { type Content, type ContentHost, putChunk, sawPlace, takeIn } from './attachment-content';
 import { AttachmentSet, bothKeys, checkName, type Entry, type Stubs, stubsIn } from './attachment-set';
 import { isCount } from './count';
-import { type Edit, errorWith, failureRow, localKey } from './edits';
+import { type Edit, errorWith, failureRow } from './edits';
 import type { Outcome } from './plan-edits';
 import { written } from './written';
 

@@ -1,5 +1,6 @@
 /** Edits grouped by document. */
-import { type Edit, localKey } from './edits';
+import { localKey } from '../model/ids';
+import type { Edit } from './edits';
 
 const NONE: readonly never[] = [];
 

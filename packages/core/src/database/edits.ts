@@ -68,11 +68,6 @@ export interface EditOptions {
 
 const NONE: readonly never[] = [];
 
-const LOCAL_PREFIX_LENGTH = '_local/'.length;
-
-/** The key of a `_local/` document's row. */
-export const localKey = (id: string): string => id.slice(LOCAL_PREFIX_LENGTH);
-
 /**
  * One document as the edit that it asks for. A document without an id gets a random one; a revision made elsewhere must have one. The
  * caller's object is not changed.

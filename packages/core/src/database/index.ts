@@ -36,7 +36,6 @@ export { copyOf, type KeptDocs, keptDocs } from './kept-docs';
 export { Later } from './later';
 export { type BareRow, isLink, linkedId, withDocs } from './linked';
 export { LocalDatabase } from './local';
-export { localId } from './local-list';
 export { checkLocalOptions, type LocalOptions } from './local-options';
 export { checkSignal, either, isSignal, onAbort, untilAborted, withEither } from './on-abort';
 export type * from './queries';

@@ -6,11 +6,12 @@
 
 import { joinDoc } from '../model/document';
 import { conflict, notFound } from '../model/errors';
+import { localKey } from '../model/ids';
 import { nextLocalRev } from '../model/revision';
 import type { ExistingDoc } from '../model/types';
 import type { DatabaseTables, LocalRow } from '../store/schema';
 import type { CallOptions, Store } from '../store/store';
-import { failureRow, type LocalEdit, localKey } from './edits';
+import { failureRow, type LocalEdit } from './edits';
 import type { Outcome } from './plan-edits';
 
 /** The revision with which a deletion is answered. */

@@ -1,19 +1,11 @@
 /** The list of `_local/` documents. */
 import { joinDoc } from '../model/document';
-import { isLocalId } from '../model/ids';
+import { isLocalId, LOCAL_END, LOCAL_PREFIX, localId, localKey } from '../model/ids';
 import type { ExistingDoc } from '../model/types';
 import type { DatabaseTables } from '../store/schema';
 import type { Store } from '../store/store';
 import { rangeOf } from './all-docs';
 import type { AllDocsOptions } from './database';
-import { localKey } from './edits';
-
-const PREFIX = '_local/';
-
-/** By the key of its row. */
-export const localId = (key: string): string => PREFIX + key;
-/** Above every id with the prefix. */
-const LAST = '_local0';
 
 export type LocalDocsOptions = Pick<
   AllDocsOptions,
@@ -32,7 +24,7 @@ export async function listLocal(
   const { include_docs: texts = true } = options;
   const [low, high] = descending ? [endkey, startkey] : [startkey, endkey];
   // A bound outside the prefix admits all of the documents, or none.
-  if ((low !== undefined && low >= LAST) || (high !== undefined && high < PREFIX)) return [];
+  if ((low !== undefined && low >= LOCAL_END) || (high !== undefined && high < LOCAL_PREFIX)) return [];
   const [start, end] = [startkey, endkey].map((id) =>
     id !== undefined && isLocalId(id) ? localKey(id) : undefined,
   );

@@ -3,12 +3,12 @@
  * to it either precedes the commit, and keeps it, or follows it, and finds it gone. The bytes are dropped only afterwards.
  */
 
+import { LOCAL_END, LOCAL_PREFIX, localKey } from '../model/ids';
 import { under } from '../store/keys';
 import type { DatabaseTables, LocalRow } from '../store/schema';
 import type { CallOptions, Durability, Plan, Store, Write } from '../store/store';
 import { refKey } from './attachment-plan';
 import { blobKeysIn } from './attachment-set';
-import { localKey } from './edits';
 
 type DatabaseStore = Store<DatabaseTables>;
 
@@ -68,10 +68,10 @@ export async function sweepAll(store: DatabaseStore, { signal }: CallOptions): P
  * deleted and made anew has the same revision again, so its body has the word.
  */
 async function sweepLocalRefs(store: DatabaseStore, signal: AbortSignal | undefined): Promise<void> {
-  for (let after: readonly string[] = ['_local/']; ; ) {
+  for (let after: readonly string[] = [LOCAL_PREFIX]; ; ) {
     signal?.throwIfAborted();
     const [refs] = await store.read([
-      { from: 'blobrefs', by: 'doc', range: { gt: after, lt: ['_local0'] }, limit: SLICE_ROWS },
+      { from: 'blobrefs', by: 'doc', range: { gt: after, lt: [LOCAL_END] }, limit: SLICE_ROWS },
     ]);
     const last = refs.at(-1);
     if (last === undefined) return;
