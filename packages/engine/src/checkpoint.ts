@@ -92,8 +92,8 @@ export class Checkpointer {
     if (!this.#automatic || this.#running !== undefined || this.#ending.signal.aborted) return;
     const delay = journal.transient === true && image.use.deadLength === 0 ? DELAY_TRANSIENT : DELAY;
     if (this.#timer !== undefined && delay >= this.#delay) return;
+    if (!this.#isConsidered()) return;
     const { n } = image;
-    if (!isLong(image) || n < this.#notBefore) return;
     if (n < this.#idleNotBefore && !isDue(image)) {
       this.#awaitQuiet();
       return;

@@ -32,7 +32,7 @@ export async function rewriteAlone(
   full: boolean,
   isWanted: () => Promise<boolean>,
   signal: AbortSignal | undefined,
-  ending = signal,
+  ending: AbortSignal | undefined,
 ): Promise<boolean> {
   const { journal, image, follower } = store;
   return journal.exclusively(async () => {
