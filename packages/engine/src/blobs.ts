@@ -74,11 +74,12 @@ export class JournalBlobs implements Blobs {
 
   async get(place: string, index: number): Promise<Uint8Array | undefined> {
     this.#host.check();
-    const known = index === 0 ? (this.#staged.get(place) ?? this.#cache.get(place)) : undefined;
-    const chunk = known ?? (await this.#journal.blobs.get(place, index));
-    if (index === 0 && chunk !== undefined) this.#keep(place, chunk);
+    if (index > 0) return this.#journal.blobs.get(place, index);
+    const known = this.#staged.get(place) ?? this.#cache.get(place);
+    const chunk = known ?? (await this.#journal.blobs.get(place, 0));
+    if (chunk !== undefined) this.#keep(place, chunk);
     // A reader may do with the bytes what it likes.
-    return chunk && this.#cache.has(place) && index === 0 ? new Uint8Array(chunk) : chunk;
+    return chunk && this.#cache.has(place) ? new Uint8Array(chunk) : chunk;
   }
 
   #keep(place: string, chunk: Uint8Array): void {
