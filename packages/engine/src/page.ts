@@ -66,8 +66,8 @@ export function decodeRows(table: TableLayout, text: string): RowPage {
     throw newer(`A page of table "${table.name}" (${columns.length} fields)`);
   if (table.keyField >= 0) return { keys: columns[table.keyField] as SortKey[], columns };
   const length = (columns.find((values, i) => values !== null && table.isText[i] !== true) ?? []).length;
-  const page = { keys: [], columns };
-  const keyOf = (table.orders[0] as TableLayout['orders'][number]).keyOf;
+  const page = { columns };
+  const { keyOf } = table.orders[0]!;
   return { keys: Array.from({ length }, (_, i) => keyOf(rowAt(table, page, i))), columns };
 }
 
