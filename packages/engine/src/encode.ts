@@ -39,18 +39,18 @@ export function encodeManifest({ tables, blocks, inline }: Manifest): string {
   const head: { [name: string]: [number, number, number][] } = Object.create(null);
   for (const [name, orders] of Object.entries(tables)) {
     head[name] = orders.map((fences) => {
-      const length = lines.push(JSON.stringify(fences));
-      return [pagesOf(fences), rowsOf(fences), lines[length - 1]!.length];
+      const line = JSON.stringify(fences);
+      lines.push(line);
+      return [pagesOf(fences), rowsOf(fences), line.length];
     });
   }
   const last = JSON.stringify(blocks);
   const characters = blocks.reduce((sum, [, size]) => sum + size, 0);
-  const use = [characters, last.length] as const;
   const first: ManifestHead = {
     format: Object.values(tables).flat().some(areBlocks) ? MANIFEST_FORMAT_BLOCKS : MANIFEST_FORMAT,
     tables: head,
-    blocks: use,
-    ...(inline && { inline }),
+    blocks: [characters, last.length],
+    inline,
   };
   return [JSON.stringify(first), ...lines, last].join('\n');
 }

@@ -24,7 +24,7 @@ export const MANIFEST_FORMAT_BLOCKS = 5;
 
 interface Short {
   /** Texts of short pages that are the only one of their order, by block id: opening then has the counters without loading them. */
-  readonly inline?: readonly (readonly [number, string])[];
+  readonly inline?: readonly (readonly [number, string])[] | undefined;
 }
 
 export interface Manifest extends Short {
@@ -85,7 +85,7 @@ function byLines({ tables, blocks, inline }: ManifestHead, text: string, at: num
   const [characters, length] = blocks;
   const use: StoredUse = { characters, read: line(length) as () => readonly BlockSize[] };
   if (next !== text.length + 1) throw corrupt('the manifest of the database is not as long as it says');
-  return { tables: stored, blocks: use, ...(inline && { inline }) };
+  return { tables: stored, blocks: use, inline };
 }
 
 function ofOneLine({ tables, blocks, inline }: Manifest): StoredManifest {
@@ -98,7 +98,7 @@ function ofOneLine({ tables, blocks, inline }: Manifest): StoredManifest {
     }));
   }
   const characters = blocks.reduce((sum, [, size]) => sum + size, 0);
-  return { tables: stored, blocks: { characters, read: () => blocks }, ...(inline && { inline }) };
+  return { tables: stored, blocks: { characters, read: () => blocks }, inline };
 }
 
 function parse(text: string): unknown {
