@@ -134,10 +134,6 @@ export class FrameReader {
     return text;
   }
 
-  async #frameLater(data: Bytes, place: Place): Promise<Bytes> {
-    return this.#sound(await this.#readInto(data, place.offset), place);
-  }
-
   #room(bytes: number): Bytes {
     if (bytes > SYNC_READ_BYTES) return Bytes.allocUnsafe(bytes);
     this.#scratch ??= Bytes.allocUnsafeSlow(SYNC_READ_BYTES);
@@ -155,13 +151,12 @@ export class FrameReader {
     }
   }
 
-  async #readInto(data: Bytes, offset: number): Promise<Bytes> {
+  async #frameLater(room: Bytes, place: Place): Promise<Bytes> {
     const { files, fd, path, enter } = this.#file;
     const leave = enter();
     try {
-      const got = await readFully(files, fd, data, offset);
-      if (got < data.length) throw this.#damaged(offset);
-      return data;
+      const length = await readFully(files, fd, room, place.offset);
+      return this.#sound(room.subarray(0, length), place);
     } catch (error) {
       throw trouble(path, error);
     } finally {
