@@ -73,19 +73,20 @@ export function decodeHeader(data: Bytes, path: string): LogHeader {
 }
 
 /** True for the remains of a first log that was cut within its header: a part of a header, or zeroes. */
-export function isTornHeader(data: Bytes): boolean {
-  if (data.length >= HEADER_BYTES) return false;
-  const magic = data.subarray(0, MAGIC.length);
-  return magic.equals(MAGIC.subarray(0, magic.length)) || data.every((byte) => byte === 0);
-}
+export const isTornHeader = (data: Bytes): boolean => data.length < HEADER_BYTES && beginsAsLog(data);
 
 /**
  * True when a file is one of our logs, damaged or not; `data` are its first {@link HEADER_BYTES}. It begins as logs do; or with
  * nothing yet (the header of a vacuumed log is written last); or its magic is damaged, but the checksum shows that it was there.
  */
 export function isLog(data: Bytes): boolean {
-  const magic = MAGIC.subarray(0, data.length);
-  if (data.subarray(0, magic.length).equals(magic) || data.every((byte) => byte === 0)) return true;
+  if (beginsAsLog(data)) return true;
   if (data.length < HEADER_BYTES) return false;
   return data.readUInt32LE(CRC_AT) === crc32(Bytes.concat([MAGIC, data.subarray(MAGIC.length, CRC_AT)]));
+}
+
+/** As far as there is anything: it may be zeroes. */
+function beginsAsLog(data: Bytes): boolean {
+  const magic = data.subarray(0, MAGIC.length);
+  return magic.equals(MAGIC.subarray(0, magic.length)) || data.every((byte) => byte === 0);
 }
