@@ -2,8 +2,7 @@
  * What must be deleted when rows of an index change: the stored reductions of the runs that they lie in. Also removes a purged
  * document from the indexes, since no change tells of a purge.
  */
-import type { Key } from '../store/keys';
-import { sortKey, under, upperBound } from '../store/keys';
+import { type Key, sortKey, under, upperBound } from '../store/keys';
 import type { DatabaseTables, IndexEntry, ReductionRow, ViewStateRow } from '../store/schema';
 import type { RangeQuery, Write } from '../store/store';
 

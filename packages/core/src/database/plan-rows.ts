@@ -43,8 +43,8 @@ export function finishDocuments(
     if (row === undefined) continue;
     rows.push(row);
     const before = docs[i];
-    if (row === fold && before !== undefined) bodies.push(bodyRow(before));
     if (before !== undefined) {
+      if (row === fold) bodies.push(bodyRow(before));
       before.deleted ? dead-- : live--;
       fresh = false;
     }
