@@ -163,7 +163,7 @@ describe('cuts into pages', () => {
   it('hold every row once, in pages neither empty nor above their size; only whole ones but at the end', () => {
     fc.assert(
       fc.property(fc.nat(PAGE_ROWS * 20), fc.boolean(), (length, all) => {
-        const cuts = chunks(length, all);
+        const cuts = chunks(length, all, () => 0);
         let end = 0;
         for (const [from, to] of cuts) {
           expect(from).toBe(end);

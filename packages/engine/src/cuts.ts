@@ -15,10 +15,8 @@ export const PAGE_LENGTH = 1024 * 1024;
 type LengthAt = (at: number) => number;
 type Cut = readonly [from: number, to: number];
 
-const SHORT: LengthAt = () => 0;
-
 /** Where to cut `length` rows into pages; without `all`, only whole pages are cut. */
-export function chunks(length: number, all: boolean, lengthAt = SHORT): Cut[] {
+export function chunks(length: number, all: boolean, lengthAt: LengthAt): Cut[] {
   const { sizes, total } = sizesOf(length, PAGE_ROWS, lengthAt);
   const pages = all ? Math.ceil(total / PAGE_ROWS) : Math.floor(total / PAGE_ROWS);
   return cut(sizes, all ? total / pages : PAGE_ROWS, pages);
