@@ -7,7 +7,8 @@ type Ending = { readonly result?: unknown } | { readonly error: unknown };
 export class Reader<Item> implements AsyncIterator<Item> {
   readonly #leave: () => void;
   #items: Item[] = [];
-  #asked: { resolve: (next: IteratorResult<Item>) => void; reject: (error: unknown) => void }[] = [];
+  /** Answers the calls that wait: only while no item does. */
+  readonly #asked: ((next: IteratorResult<Item> | Promise<IteratorResult<Item>>) => void)[] = [];
   #ended: Ending | undefined;
   #drained: { readonly promise: Promise<void>; readonly resolve: () => void } | undefined;
 
@@ -17,9 +18,9 @@ export class Reader<Item> implements AsyncIterator<Item> {
 
   /** Not to be called after the end. */
   give(item: Item): Promise<void> | undefined {
-    const asked = this.#asked.shift();
-    if (asked !== undefined) {
-      asked.resolve({ value: item, done: false });
+    const answer = this.#asked.shift();
+    if (answer !== undefined) {
+      answer({ value: item, done: false });
       return undefined;
     }
     this.#items.push(item);
@@ -30,13 +31,7 @@ export class Reader<Item> implements AsyncIterator<Item> {
   /** Once the waiting items are taken, iteration ends, or throws if the feed failed. */
   end(outcome: Ending): void {
     this.#ended = outcome;
-    for (const asked of this.#asked.splice(0)) {
-      if ('error' in this.#ended) {
-        const { error } = this.#ended;
-        this.#ended = {};
-        asked.reject(error);
-      } else asked.resolve(DONE);
-    }
+    for (const answer of this.#asked.splice(0)) answer(this.next());
   }
 
   /** Iteration ends at once; items not yet taken are dropped. */
@@ -55,8 +50,7 @@ export class Reader<Item> implements AsyncIterator<Item> {
       }
       return Promise.resolve({ value, done: false });
     }
-    if (this.#ended === undefined)
-      return new Promise((resolve, reject) => this.#asked.push({ resolve, reject }));
+    if (this.#ended === undefined) return new Promise((resolve) => this.#asked.push(resolve));
     if (!('error' in this.#ended)) return Promise.resolve(DONE);
     const { error } = this.#ended;
     this.#ended = {}; // Thrown once; then iteration is over, as with a generator.
