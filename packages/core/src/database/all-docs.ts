@@ -7,7 +7,7 @@
 import { badRequest, docText, normalizeKeys, queryParseError } from '../model';
 import type { AllDocsResult, AllDocsRow, Json, MissingRow } from '../model/types';
 import type { Key } from '../store/keys';
-import type { DatabaseTables, DocRow, InfoRow } from '../store/schema';
+import { type DatabaseTables, type DocRow, type InfoRow, storedBody } from '../store/schema';
 import type { KeysQuery, Range, RangeQuery, Store } from '../store/store';
 import { checkCount } from './count';
 import type { AllDocsOptions } from './database';
@@ -136,8 +136,7 @@ function liveRow(
   const { id, rev } = row;
   if (!options.include_docs) return { id, key: id, value: { rev } };
   if (!options.conflicts && (options as { [DOCS_AS_TEXT]?: boolean })[DOCS_AS_TEXT]) {
-    const body = (row.body as string | undefined) ?? '{}';
-    return { id, key: id, value: { rev }, doc: docText(id, rev, false, body) as never };
+    return { id, key: id, value: { rev }, doc: docText(id, rev, false, storedBody(row)) as never };
   }
   const doc = kept.doc(row, state);
   const losers = options.conflicts && losersOf(row);

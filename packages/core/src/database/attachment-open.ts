@@ -4,7 +4,7 @@ import { joinDoc } from '../model/document';
 import { badRequest, notFound, rangeNotSatisfiable } from '../model/errors';
 import { isLocalId } from '../model/ids';
 import type { BinaryData, ExistingDoc, OpenedAttachment, Rev, Stub } from '../model/types';
-import type { BlobRow } from '../store/schema';
+import { type BlobRow, storedBody } from '../store/schema';
 import { STUB_AT_HAND } from './attachment-arguments';
 import {
   type AttachmentSource,
@@ -50,7 +50,7 @@ async function stubsOf(
     const queries = [{ from: 'docs', keys: [id], texts: ['body'] }] as const;
     const [[row]] = store.readNow(queries) ?? (await store.read(queries, { signal }));
     if (row !== undefined && !row.deleted && (rev === undefined || rev === row.rev)) {
-      const body = (row.body as string | undefined) ?? '{}';
+      const body = storedBody(row);
       if (source.parsed?.body !== body)
         source.parsed = { body, stubs: joinDoc(id, row.rev, false, body)._attachments };
       return source.parsed.stubs;

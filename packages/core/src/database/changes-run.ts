@@ -10,7 +10,7 @@ import { badRequest } from '../model/errors';
 import { leaves } from '../model/tree';
 import type { Cancelled, Change, ChangesResult, ExistingDoc } from '../model/types';
 import { nextTask } from '../store/next-task';
-import type { DocRow } from '../store/schema';
+import { type DocRow, storedBody } from '../store/schema';
 import type { Range } from '../store/store';
 import type { FillOptions } from './attachment-fill';
 import type { ChangesSource } from './changes';
@@ -299,8 +299,8 @@ function plainChange({ id, seq, rev, deleted }: DocRow): Made {
 
 function readDoc(row: DocRow, withConflicts: boolean): ExistingDoc<Record<string, unknown>> {
   const losers = withConflicts && losersOf(row);
-  const body = (row.body as string | undefined) ?? '{}';
-  return joinDoc(row.id, row.rev, row.deleted === true, body, losers ? { _conflicts: losers } : undefined);
+  const meta = losers ? { _conflicts: losers } : undefined;
+  return joinDoc(row.id, row.rev, row.deleted === true, storedBody(row), meta);
 }
 
 /** Which texts are read with the rows: none if most rows are going to be passed over by their id. */

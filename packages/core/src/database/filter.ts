@@ -8,7 +8,7 @@ import { DatabaseError, notFound } from '../model/errors';
 import { isDesignId } from '../model/ids';
 import { checkSelector, compileSelector } from '../model/selector';
 import type { ExistingDoc } from '../model/types';
-import type { DatabaseTables } from '../store/schema';
+import { type DatabaseTables, storedBody } from '../store/schema';
 import type { Store } from '../store/store';
 import type { ChangesOptions, FilterFunction } from './database';
 import { type Evaluate, evaluate } from './functions';
@@ -119,7 +119,7 @@ async function functionText(source: FilterSource, ddoc: string, path: readonly s
       message: `missing: ${path[0] === 'views' ? 'view' : 'filter'} '${path[1]}' of ${id}`,
       docId: id,
     });
-  let value: unknown = JSON.parse((row.body as string | undefined) ?? '{}');
+  let value: unknown = JSON.parse(storedBody(row));
   for (const key of path) {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key))
       throw notFound(`missing json key: ${key}`, id);

@@ -4,7 +4,7 @@ import { docText, joinDoc } from '../model/document';
 import { invalidIdType, notFound } from '../model/errors';
 import { isLocalId } from '../model/ids';
 import type { ExistingDoc } from '../model/types';
-import type { DatabaseTables, DocRow } from '../store/schema';
+import { type DatabaseTables, type DocRow, storedBody } from '../store/schema';
 import type { Store } from '../store/store';
 import type { GetOptions } from './database';
 import { copyOf, type KeptDocs, keptDocs } from './kept-docs';
@@ -64,7 +64,7 @@ function winnerOf(
   if (row === undefined) throw notFound('missing', id);
   if (row.deleted) throw notFound('deleted', id);
   if (options === PLAIN) return kept.doc(row, state);
-  const text = (row.body as string | undefined) ?? '{}';
+  const text = storedBody(row);
   if (options === GET_AS_TEXT) return docText(id, row.rev, false, text) as never;
   return joinDoc(id, row.rev, false, text);
 }

@@ -10,7 +10,7 @@
 import { joinDoc } from '../model/document';
 import type { ExistingDoc } from '../model/types';
 import type { SortKey } from '../store/keys';
-import type { DatabaseTables, DocRow } from '../store/schema';
+import { type DatabaseTables, type DocRow, storedBody } from '../store/schema';
 import type { Store } from '../store/store';
 
 /**
@@ -52,7 +52,8 @@ export class KeptDocs {
    * The live document of a row that was read with its `body`. The result belongs to the caller, who may change it.
    * @param state the {@link state} at which `Store.readNow` answered the row; absent if it was read otherwise
    */
-  doc({ id, seq, rev, body }: DocRow, state?: number): ExistingDoc {
+  doc(row: DocRow, state?: number): ExistingDoc {
+    const { id, seq, rev } = row;
     const isCurrent = state === this.state;
     const kept = this.#docs.get(id);
     if (kept !== undefined) {
@@ -62,7 +63,7 @@ export class KeptDocs {
       }
       this.#drop(id, kept);
     }
-    const text = (body as string | undefined) ?? '{}';
+    const text = storedBody(row);
     const doc = joinDoc(id, rev, false, text);
     const isWanted = text.length <= DOC_LENGTH_MAX && this.#isReadAgain(seq);
     if (isWanted && !isNestedDeeper(doc, NESTING_MAX) && this.#makeRoom()) {

@@ -7,7 +7,7 @@
 
 import type { RevTree } from '../model';
 import type { Rev } from '../model/types';
-import type { BodyRow, DatabaseTables, DocRow } from '../store/schema';
+import { type BodyRow, type DatabaseTables, type DocRow, storedBody } from '../store/schema';
 import type { CallOptions, Store } from '../store/store';
 import { treeOf } from './tip';
 
@@ -57,7 +57,7 @@ export class KnownDoc {
   body(rev: Rev): Body | undefined {
     const row = rev === this.row.rev ? this.row : this.#bodies.get(rev);
     if (row === undefined) return undefined;
-    return { deleted: row.deleted === true, text: (row.body as string | undefined) ?? '{}' };
+    return { deleted: row.deleted === true, text: storedBody(row) };
   }
 }
 

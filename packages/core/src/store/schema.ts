@@ -30,6 +30,9 @@ export interface BodyRow {
   readonly body?: Text;
 }
 
+/** The JSON of a row's body, read with the row. */
+export const storedBody = ({ body }: Pick<BodyRow, 'body'>): string => (body as string | undefined) ?? '{}';
+
 /** A `_local/` document. `id` without the prefix; `rev` is `0-n`. */
 export interface LocalRow {
   readonly id: string;
