@@ -1,6 +1,6 @@
 /** Checkpoints that happen by themselves: when, what they keep small, and that their failures trouble nobody. */
 import { memory } from '@settledb/adapter-memory';
-import { DatabaseError, type DatabaseTables, nextTask, type Store, schema } from '@settledb/core';
+import { afterTimer, DatabaseError, type DatabaseTables, type Store, schema } from '@settledb/core';
 import { type Journal, openLogStore, type Rewrite } from '@settledb/engine';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { rewriteCode } from '../../packages/engine/src/rewrite-code';
@@ -145,7 +145,7 @@ describe('checkpoints by themselves', () => {
       await writes(store, count);
       for (let turns = 0; turns < 20; turns++) {
         await vi.advanceTimersByTimeAsync(50);
-        await nextTask(); // the storage's turns are no timers
+        await afterTimer(1); // the storage's turns are no timers, and the pauses of a rewrite are timers of the platform
       }
       return tries;
     };
