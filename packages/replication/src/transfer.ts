@@ -182,16 +182,13 @@ async function write(
   notDenied(run, written);
   for (const row of denied) {
     if (run.denied.size >= DENIED_MAX) run.denied.clear();
-    if (!run.denied.add(row.id, row.rev ?? '')) continue;
+    if (!run.denied.add(row.id, row.rev)) continue;
     progress.denied(row);
     feed.emit('denied', row);
   }
   failures.lost += failed.length;
   failures.add(
-    failed.map((row) => {
-      const { id, rev = '' } = row;
-      return { id, rev, error: new DatabaseError({ ...row, docId: id }) };
-    }),
+    failed.map((row) => ({ id: row.id, rev: row.rev, error: new DatabaseError({ ...row, docId: row.id }) })),
   );
   return written;
 }

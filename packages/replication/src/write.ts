@@ -19,12 +19,15 @@ import {
 import { RevSet } from './rev-set';
 import type { SourceFailure } from './source-failure';
 
+/** What the target did not take, with the revision that it is about. */
+type FailedWrite = FailedRow & { readonly rev: string };
+
 export interface WriteOutcome {
   readonly written: readonly AnyDoc[];
   /** Refused for good: not allowed (401, 403), no design document by the target's rules, or too large even alone (413, 414, 431). */
-  readonly denied: readonly FailedRow[];
+  readonly denied: readonly FailedWrite[];
   /** Not written, though nobody said that they can never be. Those that are gone from the source are in no list: their successors come later. */
-  readonly failed: readonly FailedRow[];
+  readonly failed: readonly FailedWrite[];
 }
 
 /** Requests that may fail while searching for the document that makes one fail: log2 of a batch, and some. */
@@ -46,7 +49,7 @@ export async function writeDocs(
   if (incomplete.length === 0) return first;
   // The target lacks the attachment that a stub stands for, although it said that it has the revision: it gets the whole document.
   const wanted = new RevSet();
-  for (const { id, rev } of incomplete) wanted.add(id, rev ?? '');
+  for (const { id, rev } of incomplete) wanted.add(id, rev);
   const outcomes: WriteOutcome[] = [
     { ...first, failed: first.failed.filter((row) => !incomplete.includes(row)) },
   ];
@@ -56,7 +59,7 @@ export async function writeDocs(
     for (const { id, rev } of portion.failures) unread.add(id, rev);
     if (portion.docs.length > 0) outcomes.push(await writeSome(anew(), portion.docs));
   }
-  const failed = incomplete.filter(({ id, rev }) => unread.has(id, rev ?? ''));
+  const failed = incomplete.filter(({ id, rev }) => unread.has(id, rev));
   return joined([...outcomes, { written: [], denied: [], failed }]);
 }
 
@@ -77,7 +80,7 @@ interface Writing {
 async function writeSome(writing: Writing, docs: readonly AnyDoc[]): Promise<WriteOutcome> {
   const { target, fetcher, signal, splits } = writing;
   fetcher.takeStreamFailure();
-  let rows: FailedRow[];
+  let rows: FailedWrite[];
   try {
     const request = { docs: docs as readonly Doc[], new_edits: false };
     const answer = await ask(signal, () => target.bulkDocs(request, { new_edits: false, signal }));
@@ -127,18 +130,19 @@ const isInvalid = (error: unknown): boolean =>
   (error instanceof DatabaseError && error.name === 'doc_validation');
 
 /** Every row with the revision it is about, once; a row that names none is about all revisions of its document that no other names. */
-function named(rows: readonly FailedRow[], docs: readonly AnyDoc[]): FailedRow[] {
+function named(rows: readonly FailedRow[], docs: readonly AnyDoc[]): FailedWrite[] {
   const written = new RevSet();
   for (const { _id, _rev } of docs) written.add(_id, _rev);
-  const isExact = ({ id, rev }: FailedRow): boolean => rev !== undefined && written.has(id, rev);
+  const isExact = (row: FailedRow): row is FailedWrite =>
+    row.rev !== undefined && written.has(row.id, row.rev);
   const others = rows
     .filter((row) => !isExact(row))
     .flatMap((row) => docs.filter(({ _id }) => _id === row.id).map(({ _rev }) => ({ ...row, rev: _rev })));
   const seen = new RevSet();
-  return [...rows.filter(isExact), ...others].filter(({ id, rev }) => seen.add(id, rev ?? ''));
+  return [...rows.filter(isExact), ...others].filter(({ id, rev }) => seen.add(id, rev));
 }
 
-function refusedAlone({ _id, _rev }: AnyDoc, error: unknown): FailedRow {
+function refusedAlone({ _id, _rev }: AnyDoc, error: unknown): FailedWrite {
   const reason = error instanceof Error ? error.message : 'refused';
   const status = statusOf(error);
   const name = status === 413 ? 'too_large' : status === 412 ? 'missing_stub' : 'doc_validation';
@@ -146,10 +150,10 @@ function refusedAlone({ _id, _rev }: AnyDoc, error: unknown): FailedRow {
 }
 
 /** The documents that no row is about. */
-function without(docs: readonly AnyDoc[], rows: readonly FailedRow[]): readonly AnyDoc[] {
+function without(docs: readonly AnyDoc[], rows: readonly FailedWrite[]): readonly AnyDoc[] {
   if (rows.length === 0) return docs;
   const failed = new RevSet();
-  for (const { id, rev } of rows) failed.add(id, rev ?? '');
+  for (const { id, rev } of rows) failed.add(id, rev);
   return docs.filter(({ _id, _rev }) => !failed.has(_id, _rev));
 }
 
