@@ -5,7 +5,6 @@
  * never read as "no changes", "nothing missing" or "written".
  */
 import {
-  type BulkDocsRow,
   type Database,
   DatabaseError,
   type ExistingDoc,
@@ -66,6 +65,10 @@ export const unexpected = (what: string): DatabaseError =>
 
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** The first that is a text: errors of various makes say the same in fields of different names. */
+export const firstText = (...told: readonly unknown[]): string | undefined =>
+  told.find((each) => typeof each === 'string');
 
 export const isSeq = (value: unknown): value is Seq => typeof value === 'string' || typeof value === 'number';
 
@@ -228,7 +231,7 @@ export function checkBulkDocs(answer: unknown, docs: readonly AnyDoc[]): FailedR
       throw unexpected('bulkDocs with a malformed row');
     }
     if (row.ok === true && row.error === undefined) continue;
-    failed.push(failedRow(row as unknown as BulkDocsRow & Record<string, unknown>));
+    failed.push(failedRow(row as typeof row & { readonly id: string }));
   }
   return failed;
 }
@@ -255,18 +258,12 @@ const STATUS_OF = new Map([
 
 /** CouchDB's rows say `{ id, error: 'forbidden', reason }`, PouchDB's `{ id, status, name, message, error: true }`. */
 function failedRow(row: Record<string, unknown> & { readonly id: string }): FailedRow {
-  const name = [row.name, row.error].find((value) => typeof value === 'string') ?? 'unknown_error';
-  const reason = [row.reason, row.message].find((value) => typeof value === 'string') ?? String(name);
-  const status = typeof row.status === 'number' ? row.status : (STATUS_OF.get(String(name)) ?? 500);
-  return {
-    id: row.id,
-    ...(typeof row.rev === 'string' ? { rev: row.rev } : {}),
-    error: true,
-    status,
-    name: String(name),
-    message: typeof row.message === 'string' ? row.message : String(reason),
-    reason: String(reason),
-  };
+  const name = firstText(row.name, row.error) ?? 'unknown_error';
+  const reason = firstText(row.reason, row.message) ?? name;
+  const message = firstText(row.message) ?? reason;
+  const status = typeof row.status === 'number' ? row.status : (STATUS_OF.get(name) ?? 500);
+  const about = typeof row.rev === 'string' ? { id: row.id, rev: row.rev } : { id: row.id };
+  return { ...about, error: true, status, name, message, reason };
 }
 
 /** The HTTP status of an error of whatever make, 0 where it has none. */

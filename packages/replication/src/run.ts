@@ -9,7 +9,7 @@ import type { ReplicationChange, ReplicationResult } from './counters';
 import type { FailedRev } from './fetcher';
 import { handshake } from './handshake';
 import { checkOptions, type ReplicateOptions } from './options';
-import { checkPeer, isClosed, isObject, isRefusal, type Peer, statusOf } from './peer';
+import { checkPeer, firstText, isClosed, isObject, isRefusal, type Peer, statusOf } from './peer';
 import type { Progress } from './progress';
 import { replicationId } from './replication-id';
 import { RevSet } from './rev-set';
@@ -168,8 +168,7 @@ function withResult(error: unknown, result: ReplicationResult): Error {
 
 function asError(error: unknown): DatabaseError {
   const told = isObject(error) ? error : {};
-  const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
-  const name = text(told.name) ?? text(told.error) ?? 'replication_failed';
-  const reason = text(told.reason) ?? text(told.message) ?? whyOf(error);
+  const name = firstText(told.name, told.error) ?? 'replication_failed';
+  const reason = firstText(told.reason, told.message) ?? whyOf(error);
   return new DatabaseError({ status: statusOf(error) || 500, name, reason, cause: error });
 }

@@ -1,7 +1,16 @@
 /** Finds in an answer what belongs to the revision that was asked for. */
 import { DatabaseError, generationOf } from '@settledb/core';
 import { attachmentFault, hasAttachments, type Unfilled } from './attachments';
-import { type AnyDoc, type Fetched, faultOf, isNotFound, isObject, type MissingRev, statusOf } from './peer';
+import {
+  type AnyDoc,
+  type Fetched,
+  faultOf,
+  firstText,
+  isNotFound,
+  isObject,
+  type MissingRev,
+  statusOf,
+} from './peer';
 
 /** True for exactly that revision; nothing more has to be looked at. */
 export const isAskedFor = (doc: AnyDoc, { id, rev }: MissingRev): boolean =>
@@ -67,17 +76,10 @@ export const malformed = (id: string, fault: string): DatabaseError =>
 export function failureOf(error: unknown, { id, rev }: MissingRev): DatabaseError {
   if (error instanceof DatabaseError && error.docId !== undefined) return error;
   const told = isObject(error) ? error : {};
-  const word = [told.name, told.error].find((value) => typeof value === 'string' && value !== 'Error');
-  const reason = [told.reason, told.message].find((value) => typeof value === 'string');
-  const name = isNotFound(error) ? 'not_found' : String(word ?? 'fetch_failed');
+  const word = firstText(told.name === 'Error' ? undefined : told.name, told.error) ?? 'fetch_failed';
+  const name = isNotFound(error) ? 'not_found' : word;
+  const reason = firstText(told.reason, told.message) ?? name;
   const status = statusOf(error) || (name === 'not_found' ? 404 : 500);
-  const message = `Document ${id}, revision ${rev}, could not be read: ${String(reason ?? name)}`;
-  return new DatabaseError({
-    status,
-    name,
-    reason: String(reason ?? name),
-    message,
-    docId: id,
-    cause: error,
-  });
+  const message = `Document ${id}, revision ${rev}, could not be read: ${reason}`;
+  return new DatabaseError({ status, name, reason, message, docId: id, cause: error });
 }
