@@ -12,9 +12,9 @@ import {
   type Retried,
 } from './counters';
 import type { AnyDoc, FailedRow } from './peer';
-import type { Watched } from './watch';
+import { Watched } from './watch';
 
-export class Progress implements Watched {
+export class Progress extends Watched {
   readonly #startTime = new Date().toISOString();
   #read = 0;
   #written = 0;
@@ -26,7 +26,6 @@ export class Progress implements Watched {
   /** Rows of changes that were read but not acknowledged, and those that come after them. */
   #underWay = 0;
   #after: number | undefined;
-  readonly #listeners = new Set<() => void>();
   /** `undefined` until something was acknowledged. */
   lastSeq: Seq | undefined;
   /** As of the last acknowledged batch; exact where the source says it. */
@@ -43,7 +42,7 @@ export class Progress implements Watched {
 
   set phase(phase: Phase) {
     this.#phase = phase;
-    this.#touch();
+    this.changed();
   }
 
   get over(): boolean {
@@ -61,17 +60,17 @@ export class Progress implements Watched {
   saw(rows: number, after: number | undefined): void {
     this.#underWay += rows;
     this.#after = after;
-    this.#touch();
+    this.changed();
   }
 
   acknowledged(rows: number): void {
     this.#underWay -= rows;
-    this.#touch();
+    this.changed();
   }
 
   fetched(length: number): void {
     this.#lengthRead += length;
-    this.#touch();
+    this.changed();
   }
 
   /** Revisions were written, or denied for good. */
@@ -79,13 +78,13 @@ export class Progress implements Watched {
     this.#read += read;
     this.#written += written;
     this.#length += length;
-    this.#touch();
+    this.changed();
   }
 
   denied(row: FailedRow): void {
     this.#failures++;
     if (this.#errors.length < MOST_ERRORS) this.#errors.push(row);
-    this.#touch();
+    this.changed();
   }
 
   retried(again: Retried): void {
@@ -93,7 +92,7 @@ export class Progress implements Watched {
     this.#failures += errors.length - this.#errors.length;
     this.#errors = errors;
     this.#written += again.written;
-    this.#touch();
+    this.changed();
   }
 
   change(docs: readonly AnyDoc[]): ReplicationChange {
@@ -125,15 +124,6 @@ export class Progress implements Watched {
       attempts,
       error,
     };
-  }
-
-  listen(hear: () => void): () => void {
-    this.#listeners.add(hear);
-    return () => this.#listeners.delete(hear);
-  }
-
-  #touch(): void {
-    for (const hear of this.#listeners) hear();
   }
 
   #counters(): Counters {

@@ -1,11 +1,10 @@
 /** The status of a replication that runs elsewhere, in a worker, as its page shows it. */
 import { afterRetry, OVER, type ReplicationResult, type ReplicationStatus, type Retried } from './counters';
 import { Progress } from './progress';
-import type { Watched } from './watch';
+import { Watched } from './watch';
 
 /** The status of a replication that runs elsewhere, as last reported. */
-export class StatusBoard implements Watched {
-  readonly #listeners = new Set<() => void>();
+export class StatusBoard extends Watched {
   #status: ReplicationStatus = new Progress().status();
 
   get status(): ReplicationStatus {
@@ -14,7 +13,7 @@ export class StatusBoard implements Watched {
 
   set status(status: ReplicationStatus) {
     this.#status = status;
-    for (const hear of this.#listeners) hear();
+    this.changed();
   }
 
   get over(): boolean {
@@ -44,11 +43,6 @@ export class StatusBoard implements Watched {
       doc_write_failures: doc_write_failures + left.length - errors.length,
       docs_written: docs_written + again.written,
     };
-  }
-
-  listen(hear: () => void): () => void {
-    this.#listeners.add(hear);
-    return () => this.#listeners.delete(hear);
   }
 
   #result(given: Partial<ReplicationResult>, status: ReplicationResult['status']): ReplicationResult {

@@ -1,11 +1,21 @@
 /** Following the status of something: of one replication, or of the two of a sync. */
 
-/** What {@link watch} needs of whatever has a status. */
-export interface Watched {
+/** Whatever has a status that changes. */
+export abstract class Watched {
+  readonly #listeners = new Set<() => void>();
+
   /** Nothing will change any more. */
-  readonly over: boolean;
+  abstract get over(): boolean;
+
   /** Calls `hear` with every change from now on. @returns a function that stops this */
-  listen(hear: () => void): () => void;
+  listen(hear: () => void): () => void {
+    this.#listeners.add(hear);
+    return () => this.#listeners.delete(hear);
+  }
+
+  protected changed(): void {
+    for (const hear of this.#listeners) hear();
+  }
 }
 
 /**
