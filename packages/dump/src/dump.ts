@@ -128,24 +128,22 @@ class Sections {
   contentLength = 0;
   readonly #chain = new Chain();
   readonly #known = new Set<string>();
-  #text: string[] = [];
+  #lines: string[] = [];
   #length = 0;
-  #count = 0;
 
   add(line: Line): void {
     const text = textOfLine(line);
-    this.#text.push(text);
+    this.#lines.push(text);
     this.#length += text.length;
-    this.#count++;
     if ('doc' in line) this.docs++;
   }
 
   get pending(): boolean {
-    return this.#count > 0;
+    return this.#lines.length > 0;
   }
 
   get full(): boolean {
-    return this.#count >= SECTION_DOCS || this.#length >= SECTION_LENGTH;
+    return this.#lines.length >= SECTION_DOCS || this.#length >= SECTION_LENGTH;
   }
 
   /** Ends the section: its last lines, with the sum. */
@@ -156,11 +154,10 @@ class Sections {
 
   /** The lines so far, in the middle of a section. */
   flush(): string {
-    const text = this.#text.join('');
+    const text = this.#lines.join('');
     this.#chain.add(text);
-    this.#text = [];
+    this.#lines = [];
     this.#length = 0;
-    this.#count = 0;
     return text;
   }
 
