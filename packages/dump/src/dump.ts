@@ -22,6 +22,7 @@ import { checkProgress } from './check';
 import {
   type AnyDoc,
   Chain,
+  contentKey,
   DATA_BYTES,
   FORMAT,
   type Header,
@@ -85,7 +86,7 @@ const TRIES_MAX = 10;
 const KNOWN_LIMIT = 100_000;
 
 interface Stubs {
-  readonly [name: string]: { readonly digest: string; readonly encoding?: string };
+  readonly [name: string]: { readonly digest: string };
 }
 
 /** The dump as text, in parts of whole lines. @throws what the database fails with; corrupt for damaged content */
@@ -164,15 +165,15 @@ class Sections {
   /** Attachments whose content was not written yet; from now on it counts as written. */
   unknown(doc: AnyDoc): string[] {
     const stubs = (doc._attachments ?? {}) as Stubs;
-    const names = Object.keys(stubs).filter((name) => !this.#known.has(keyOf(stubs[name]!)));
-    for (const name of names) this.#know(keyOf(stubs[name]!));
+    const names = Object.keys(stubs).filter((name) => !this.#known.has(contentKey(stubs[name])));
+    for (const name of names) this.#know(contentKey(stubs[name]));
     return names;
   }
 
   /** Called if the content is incomplete: it then counts as not written. */
   forget(doc: AnyDoc, names: readonly string[]): void {
     const stubs = doc._attachments as Stubs;
-    for (const name of names) this.#known.delete(keyOf(stubs[name]!));
+    for (const name of names) this.#known.delete(contentKey(stubs[name]));
   }
 
   #know(key: string): void {
@@ -180,8 +181,6 @@ class Sections {
     this.#known.add(key);
   }
 }
-
-const keyOf = ({ digest, encoding = '' }: Stubs[string]): string => `${digest} ${encoding}`;
 
 /**
  * Every leaf of every document, in batches. A document that is edited before its place in the feed is read moves beyond the

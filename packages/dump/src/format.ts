@@ -125,5 +125,9 @@ export const damaged = (what: string, cause?: unknown): DatabaseError =>
 
 export const truncated = (): DatabaseError => damaged('it ends before its end');
 
+/** What tells contents apart: the digest, and how they are stored. A dump has each once, and whoever loads it looks for it by the same. */
+export const contentKey = (attachment: unknown): string =>
+  isObject(attachment) ? `${attachment.digest} ${attachment.encoding ?? ''}` : '';
+
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -3,17 +3,13 @@
  * it is read, because nobody knows before its end whether the document will be refused.
  */
 import { joined } from '@settledb/core';
-import { type AnyDoc, isObject } from './format';
+import { type AnyDoc, contentKey, isObject } from './format';
 
 /** Bytes in memory at most. What is longer is not held: documents that share it with a refused one are refused too. */
 const MOST_BYTES = 32 * 1024 * 1024;
 
 interface Attachments {
-  readonly [name: string]: {
-    readonly digest?: unknown;
-    readonly encoding?: unknown;
-    readonly stub?: unknown;
-  };
+  readonly [name: string]: { readonly stub?: unknown };
 }
 
 export class Held {
@@ -24,7 +20,7 @@ export class Held {
   note(doc: AnyDoc, names: readonly string[]): ((piece: Uint8Array) => void)[] {
     this.drop(doc, names);
     return names.map((name) => {
-      const key = keyOf(attachmentsOf(doc)[name]);
+      const key = contentKey(attachmentsOf(doc)[name]);
       // Two attachments of one document may be the same content, which then comes twice.
       if (this.#contents.has(key)) return () => {};
       this.#contents.set(key, []);
@@ -41,7 +37,7 @@ export class Held {
   /** The database has the content of these attachments. */
   drop(doc: AnyDoc, names: readonly string[] = Object.keys(attachmentsOf(doc))): void {
     for (const name of names) {
-      const key = keyOf(attachmentsOf(doc)[name]);
+      const key = contentKey(attachmentsOf(doc)[name]);
       for (const { length } of this.#contents.get(key) ?? []) this.#size -= length;
       this.#contents.delete(key);
     }
@@ -65,12 +61,10 @@ export class Held {
   }
 
   #of(attachment: Attachments[string]): readonly Uint8Array[] | undefined {
-    return isObject(attachment) && 'stub' in attachment ? this.#contents.get(keyOf(attachment)) : undefined;
+    return isObject(attachment) && 'stub' in attachment
+      ? this.#contents.get(contentKey(attachment))
+      : undefined;
   }
 }
 
 const attachmentsOf = ({ _attachments }: AnyDoc): Attachments => (_attachments ?? {}) as Attachments;
-
-/** As where the dump is made: content is the same with the same digest, stored in the same way. */
-const keyOf = (attachment: Attachments[string] | undefined): string =>
-  isObject(attachment) ? `${attachment.digest} ${attachment.encoding ?? ''}` : '';
