@@ -4,7 +4,7 @@ import { checkProgress } from './check';
 import { checkBeginning, loadJson, loadPouchDump } from './foreign';
 import { FORMAT, isObject, truncated } from './format';
 import { after, ahead, type Input, linesOf, textOf, whileReading } from './lines';
-import { checkHeader, SectionLoader } from './sections';
+import { checkVersion, SectionLoader } from './sections';
 import { type Counts, type LoadOptions, type Target, Writer } from './writer';
 
 export interface LoadResult extends Counts {
@@ -47,7 +47,7 @@ async function loadText(
   const header = headerOf(first);
   let told: { format: LoadResult['format']; uuid?: string; seq?: Seq };
   if (header?.settledb === FORMAT) {
-    checkHeader(header);
+    checkVersion(header);
     const { uuid, seq } = await new SectionLoader(linesOf(ahead(rest)), writer).load();
     told = { format: 'settledb', uuid, seq };
   } else if (header?.settledb !== undefined) {
