@@ -16,6 +16,7 @@ import {
   portableBytes,
   type Seq,
   STUB_AT_HAND,
+  streamOf,
   unlessMissing,
 } from '@settledb/core';
 import { checkProgress } from './check';
@@ -331,25 +332,20 @@ async function* localParts(
  */
 export function dump(source: Source, options: DumpOptions = {}, behind?: Behind): ReadableStream<Uint8Array> {
   checkProgress(options);
-  const encoder = new TextEncoder();
-  const lines = parts(source, options, behind);
-  const stream = new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        for (;;) {
-          options.signal?.throwIfAborted();
-          const { done, value } = await lines.next();
-          if (done) return controller.close();
-          if (value !== '') return controller.enqueue(encoder.encode(value));
-        }
-      },
-      async cancel() {
-        await lines.return(undefined as never);
-      },
-    },
-    { highWaterMark: 0 },
-  );
+  const stream = streamOf(bytesOf(parts(source, options, behind), options.signal));
   return options.gzip === false ? stream : gzipped(stream);
+}
+
+async function* bytesOf(
+  lines: AsyncIterable<string>,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Uint8Array, void> {
+  const encoder = new TextEncoder();
+  for await (const text of lines) {
+    signal?.throwIfAborted();
+    if (text !== '') yield encoder.encode(text);
+  }
+  signal?.throwIfAborted();
 }
 
 export const gzipped = (stream: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> =>
