@@ -34,7 +34,7 @@ export async function readDot(
   const { results } = await bulkGetOver(http, [{ id, rev: asked }], options);
   const [row] = results.flatMap(({ docs }) => docs);
   if (row === undefined) throw notFound('missing', id);
-  if ('error' in row) throw fromWireError(row.error, undefined, id);
+  if ('error' in row) throw fromWireError(row.error, id);
   const attachments = row.ok._attachments ?? {};
   if (!Object.hasOwn(attachments, name)) throw notFound('Document is missing attachment', id);
   return (attachments[name] as FullAttachment).data as BinaryData;

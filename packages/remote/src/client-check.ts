@@ -115,7 +115,7 @@ function inOrder(answer: readonly unknown[], ids: readonly (string | undefined)[
 }
 
 function failureRow(id: string, name: string, reason: string, status: unknown): BulkDocsRow {
-  const error = fromWireError({ error: name, reason }, typeof status === 'number' ? status : undefined, id);
+  const error = fromWireError({ error: name, reason }, id, typeof status === 'number' ? status : undefined);
   return {
     id,
     error: true,
@@ -128,7 +128,7 @@ function failureRow(id: string, name: string, reason: string, status: unknown): 
 
 /** A row of a bulk answer as the error that a single request would have given. */
 export function rowError({ id, status, name, reason }: WriteFailure): DatabaseError {
-  return fromWireError({ error: name, reason }, status, id);
+  return fromWireError({ error: name, reason }, id, status);
 }
 
 /** The revisions of `id` that are gone. */

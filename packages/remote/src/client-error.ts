@@ -57,7 +57,7 @@ export function errorOf(
   if (retryAfterMs !== undefined) {
     return new RemoteError({ status, name: wire.error, reason: wire.reason, docId }, retryAfterMs);
   }
-  const known = fromWireError(wire, status, docId);
+  const known = fromWireError(wire, docId, status);
   // The status is the server's word: an error named not_found within a 500 is still a 500.
   if (known.status === status || known.name === 'doc_validation') return known;
   return new RemoteError({ status, name: wire.error, reason: wire.reason, docId });

@@ -147,7 +147,7 @@ async function readDotDoc<Content extends object>(
   if (winner !== undefined && rev === undefined && !revs && !comesWithData(options)) return winner;
   const [found] = await readDotRevs<Content>(http, id, [asked], options);
   if (found === undefined) throw notFound('missing', id);
-  if ('error' in found) throw fromWireError(found.error, undefined, id);
+  if ('error' in found) throw fromWireError(found.error, id);
   return winner?._conflicts === undefined ? found.ok : { ...found.ok, _conflicts: winner._conflicts };
 }
 

@@ -111,7 +111,7 @@ const ROW_STATUS: ReadonlyMap<string, number> = new Map([
  *
  * @param status of the answer; undefined for a row of a bulk answer
  */
-export function fromWireError(wire: WireError, status?: number, docId?: string): DatabaseError {
+export function fromWireError(wire: WireError, docId: string | undefined, status?: number): DatabaseError {
   const { error: name, reason } = wire;
   if (name === 'conflict') return conflict(docId as string);
   if (name === 'not_found') return notFound(reason, docId);
