@@ -12,6 +12,7 @@ import {
   corrupt,
   type DatabaseError,
   type ExistingDoc,
+  failureRow,
   type OpenRevsRow,
   type Rev,
   type RevsDiffResult,
@@ -84,7 +85,8 @@ export function checkBulkDocs(
     const { id, error, reason, status } = row;
     if (typeof id !== 'string' || (!newEdits && !known.has(id))) throw forAnother();
     if (typeof error === 'string') {
-      rows.push(failureRow(id, error, typeof reason === 'string' ? reason : error, status));
+      const wire = { error, reason: typeof reason === 'string' ? reason : error };
+      rows.push(failureRow(id, fromWireError(wire, id, typeof status === 'number' ? status : undefined)));
     } else if (row.ok === true && isRevText(row.rev)) {
       if (newEdits) rows.push({ ok: true, id, rev: row.rev });
     } else throw badResponse('_bulk_docs has a row that is neither written nor refused');
@@ -112,18 +114,6 @@ function inOrder(answer: readonly unknown[], ids: readonly (string | undefined)[
   };
   const named = ids.map((id) => (id === undefined ? undefined : take((row) => idOf(row) === id)));
   return named.map((row) => row ?? take(() => true));
-}
-
-function failureRow(id: string, name: string, reason: string, status: unknown): BulkDocsRow {
-  const error = fromWireError({ error: name, reason }, id, typeof status === 'number' ? status : undefined);
-  return {
-    id,
-    error: true,
-    status: error.status,
-    name: error.name,
-    message: error.message,
-    reason: error.reason,
-  };
 }
 
 /** A row of a bulk answer as the error that a single request would have given. */

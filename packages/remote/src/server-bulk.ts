@@ -3,6 +3,7 @@ import {
   type BulkDocsRow,
   badRequest,
   type Doc,
+  failureRow,
   isDatabaseError,
   type Rev,
   type RevsDiffResult,
@@ -17,7 +18,7 @@ import { checkDoc, checkRev } from './server-docs';
 import { parseJson } from './server-json';
 import { portionsOf } from './server-portions';
 import { textsOf } from './server-texts';
-import { checkSize, isToBeStored, prepareWrites, refusedRow } from './server-write';
+import { checkSize, isToBeStored, prepareWrites } from './server-write';
 import { isTexts, toWireError } from './wire';
 
 /** Documents of `_bulk_docs` written in one commit: more than replicators send. Others wait for as many, 0.2 to 0.4 s. */
@@ -64,7 +65,7 @@ async function writeSome(
   const written = good.length === 0 ? [] : (await context.database.bulkDocs(good, options)).map(toWireRow);
   if (good.length === docs.length) return written;
   const refused = prepared.map((each, i) =>
-    isDatabaseError(each) ? toWireRow(refusedRow(docs[i]!._id as string, each)) : undefined,
+    isDatabaseError(each) ? toWireRow(failureRow(docs[i]!._id as string, each)) : undefined,
   );
   if (!new_edits) {
     const own = refused.flatMap((row, i) => (row === undefined ? [] : [{ ...row, rev: revOf(docs[i]!) }]));

@@ -2,7 +2,7 @@
  * The checks for every document on its way in, however it came (PUT, POST, COPY, `_bulk_docs`, an attachment): who may write
  * design documents, the rules of `_users`, the form of design documents, `validate_doc_update`.
  */
-import { type DatabaseError, type Doc, isDatabaseError, type WriteFailure } from '@settledb/core';
+import { type DatabaseError, type Doc, isDatabaseError } from '@settledb/core';
 import { checkDesignWrite } from './server-access';
 import { failure } from './server-answer';
 import { USERS_DATABASE } from './server-auth';
@@ -102,13 +102,3 @@ export function checkSize(
 const withoutAttachments = ({ _attachments: _, ...rest }: Doc): object => rest;
 
 const lengthOf = (text: unknown): number => (typeof text === 'string' ? text.length : 0);
-
-/** The row of a bulk answer for a document that was refused. */
-export const refusedRow = (id: string, { status, name, message, reason }: DatabaseError): WriteFailure => ({
-  id,
-  error: true,
-  status,
-  name,
-  message,
-  reason,
-});
