@@ -5,8 +5,11 @@ import { JSON_TYPE, toWireError } from './wire';
 export const failure = (status: number, name: string, reason: string): DatabaseError =>
   new DatabaseError({ status, name, reason });
 
+/** The server has too much to do, or ends: the same may be asked again later. */
+export const unavailable = (reason: string): DatabaseError => failure(503, 'service_unavailable', reason);
+
 /** For what would be open for long. */
-export const closing = (): DatabaseError => failure(503, 'service_unavailable', 'The server is closing');
+export const closing = (): DatabaseError => unavailable('The server is closing');
 
 type HeaderList = { readonly [name: string]: string };
 

@@ -13,8 +13,8 @@ import {
   uuid,
 } from '@settledb/core';
 import { type Bytes, writeMultipart } from './multipart';
-import { type Answer, failure, jsonResponse } from './server-answer';
-import { readBody } from './server-body';
+import { type Answer, jsonResponse } from './server-answer';
+import { readBody, tooLargeAttachment } from './server-body';
 import type { DatabaseContext } from './server-context';
 import { agreedRev, checkRev, isKnown, notModified } from './server-docs';
 import type { ServerRequest } from './server-request';
@@ -148,7 +148,7 @@ export async function putAttachment(context: DatabaseContext, id: string, name: 
   const rev = readRev(context);
   const type = request.headers.get('content-type') ?? DEFAULT_TYPE;
   await checkEdit(context, id, rev);
-  const tooLarge = () => failure(413, 'attachment_too_large', name);
+  const tooLarge = () => tooLargeAttachment(name);
   const bytes = readBody(request, server.limits.attachment, { tooLarge });
   const md5 = request.headers.get('content-md5');
   const body = toStream(md5 === null ? bytes : checked(bytes, md5.trim(), id));

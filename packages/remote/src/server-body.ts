@@ -25,14 +25,19 @@ export function checkJsonType(request: ServerRequest): void {
 }
 
 /** @returns which of `types` it is @throws bad_content_type */
-export function checkMediaType(request: ServerRequest, types: readonly string[]): string {
-  const type = mediaType(request);
+export function checkMediaType(headed: Headed, types: readonly string[]): string {
+  const type = mediaType(headed);
   if (type !== undefined && types.includes(type)) return type;
   throw failure(415, 'bad_content_type', `Content-Type must be ${types.join(' or ')}`);
 }
 
-export function mediaType(request: ServerRequest): string | undefined {
-  return request.headers.get('content-type')?.split(';', 1)[0]?.trim().toLowerCase();
+/** A request, or a part of one. */
+interface Headed {
+  readonly headers: { get(name: string): string | null | undefined };
+}
+
+export function mediaType({ headers }: Headed): string | undefined {
+  return headers.get('content-type')?.split(';', 1)[0]?.trim().toLowerCase();
 }
 
 interface BodyOptions {
@@ -159,6 +164,7 @@ export async function* readBody(
 }
 
 export const tooLargeRequest = (): DatabaseError => tooLarge('the request entity is too large');
+export const tooLargeAttachment = (name: string): DatabaseError => failure(413, 'attachment_too_large', name);
 
 async function beforeIdle<T>(reading: Promise<T>): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;

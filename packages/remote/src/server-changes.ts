@@ -11,7 +11,7 @@ import {
   notFound,
   type Seq,
 } from '@settledb/core';
-import { type Answer, closing, failure, jsonResponse } from './server-answer';
+import { type Answer, closing, jsonResponse, unavailable } from './server-answer';
 import { checkObject, readJsonText } from './server-body';
 import type { DatabaseContext } from './server-context';
 import {
@@ -112,7 +112,7 @@ async function answerChanges(context: DatabaseContext, body: Record<string, unkn
     return new Response(null, { status: 200, headers });
   }
   if (server.isClosing && name !== 'normal') throw closing();
-  if (server.feeds.size >= MAX_FEEDS) throw failure(503, 'service_unavailable', 'Too many feeds are open');
+  if (server.feeds.size >= MAX_FEEDS) throw unavailable('Too many feeds are open');
   const ending = new AbortController();
   const end = (): void => ending.abort();
   request.signal.addEventListener('abort', end, { once: true });

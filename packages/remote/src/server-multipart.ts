@@ -22,8 +22,7 @@ import {
   writeMultipart,
 } from './multipart';
 import { attachmentOrder } from './multipart-order';
-import { failure } from './server-answer';
-import { gather, readBody, tooLargeRequest } from './server-body';
+import { checkMediaType, gather, readBody, tooLargeAttachment, tooLargeRequest } from './server-body';
 import type { DatabaseContext } from './server-context';
 import { parseUtf8Json } from './server-json';
 import type { OpenDoc } from './server-opened';
@@ -68,8 +67,7 @@ export async function readMultipartDoc(context: DatabaseContext): Promise<Multip
   try {
     const first = await parts.next();
     if (first.done === true) throw badRequest('The multipart body has no document');
-    const type = first.value.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase();
-    if (type !== JSON_TYPE) throw failure(415, 'bad_content_type', `Content-Type must be ${JSON_TYPE}`);
+    checkMediaType(first.value, [JSON_TYPE]);
     const text = await gather(
       room.counted(request, bounded(first.value.body, limits.request, tooLargeRequest)),
     );
@@ -144,7 +142,7 @@ async function* nextPart(
   const { done, value } = await parts.next();
   if (done === true) throw badRequest('attachment shorter than expected');
   let length = 0;
-  for await (const piece of bounded(value.body, limit, () => failure(413, 'attachment_too_large', name))) {
+  for await (const piece of bounded(value.body, limit, () => tooLargeAttachment(name))) {
     length += piece.byteLength;
     if (typeof expected === 'number' && length > expected)
       throw badRequest('attachment longer than expected');
@@ -277,7 +275,6 @@ export function checkInline(doc: Doc, limit: number): void {
   checkCount(attachments);
   for (const [name, attachment] of Object.entries<unknown>(attachments)) {
     const data = isObject(attachment) ? attachment.data : undefined;
-    if (typeof data === 'string' && data.length * 0.75 - 2 > limit)
-      throw failure(413, 'attachment_too_large', name);
+    if (typeof data === 'string' && data.length * 0.75 - 2 > limit) throw tooLargeAttachment(name);
   }
 }

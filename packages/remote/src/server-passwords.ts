@@ -4,7 +4,8 @@
  * Deriving a key is slow on purpose, and basic credentials come with every request: so a right password is remembered for a
  * while, by a digest that is worth nothing outside this process.
  */
-import { DatabaseError, uuid } from '@settledb/core';
+import { type DatabaseError, uuid } from '@settledb/core';
+import { unavailable } from './server-answer';
 
 /** CouchDB 3.5's default; OWASP's advice for PBKDF2-HMAC-SHA256. */
 export const DEFAULT_ITERATIONS = 600_000;
@@ -115,8 +116,7 @@ async function derive(
   }
 }
 
-export const tooManyLogins = (): DatabaseError =>
-  new DatabaseError({ status: 503, name: 'service_unavailable', reason: 'Too many logins at a time' });
+export const tooManyLogins = (): DatabaseError => unavailable('Too many logins at a time');
 
 export const toHex = (bytes: ArrayBuffer): string =>
   Array.from(new Uint8Array(bytes), (byte) => byte.toString(16).padStart(2, '0')).join('');

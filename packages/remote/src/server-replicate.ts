@@ -4,7 +4,7 @@
  */
 import { badRequest, hash128, notFound, notImplemented } from '@settledb/core';
 import { requireServerAdmin } from './server-access';
-import { type Answer, closing, failure, jsonResponse } from './server-answer';
+import { type Answer, closing, jsonResponse, unavailable } from './server-answer';
 import { readObject } from './server-body';
 import type { Context, Databases } from './server-context';
 import { isObject, isTexts } from './wire';
@@ -72,8 +72,7 @@ async function run({ request, server, user }: Context, asked: ReplicateRequest, 
   if (server.replicator === undefined)
     throw notImplemented('This server was not told to replicate: see its option `replicate`');
   if (server.isClosing) throw closing();
-  if (server.tasks.size >= MAX_TASKS)
-    throw failure(503, 'service_unavailable', 'Too many tasks are under way');
+  if (server.tasks.size >= MAX_TASKS) throw unavailable('Too many tasks are under way');
   const task: Task = {
     type: 'replication',
     about: {

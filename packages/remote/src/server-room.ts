@@ -3,7 +3,7 @@
  * of one client, ended a server: only a few are worked on at a time, others wait for their turn as bytes, and of those there is an end too.
  */
 import { type DatabaseError, onAbort } from '@settledb/core';
-import { failure } from './server-answer';
+import { unavailable } from './server-answer';
 import { MAX_PARTS } from './server-json';
 import { type ServerRequest, SMALL_BODY } from './server-request';
 
@@ -129,5 +129,4 @@ export class BodyRoom {
   }
 }
 
-const tooMuch = (): DatabaseError =>
-  failure(503, 'service_unavailable', 'Too many large requests at a time: try again later');
+const tooMuch = (): DatabaseError => unavailable('Too many large requests at a time: try again later');
