@@ -19,7 +19,7 @@ import type { Answer } from './server-answer';
 import { readObject, upTo } from './server-body';
 import type { DatabaseContext } from './server-context';
 import { rowsOf } from './server-docs';
-import { docPart, rowJson, wantsMultipart } from './server-multipart';
+import { docPart, errorPart, rowJson, wantsMultipart } from './server-multipart';
 import { type OpenDoc, openDoc, roomAhead, whileThere } from './server-opened';
 import { portionsOf } from './server-portions';
 import { type Element, gatheredResponse, listText, type Text } from './server-several';
@@ -208,8 +208,7 @@ async function asMultipart(
   async function* parts(): AsyncGenerator<OutgoingPart, void, void> {
     for await (const source of sources) {
       for (const row of await openRows(context, source, true)) {
-        if ('error' in row)
-          yield { headers: { 'Content-Type': `${JSON_TYPE}; error="true"` }, body: JSON.stringify(row) };
+        if ('error' in row) yield errorPart(row);
         else {
           const { _id, _rev } = row.ok.doc;
           yield docPart(row.ok, { 'X-Doc-Id': headerText(_id), 'X-Rev-Id': headerText(_rev) });

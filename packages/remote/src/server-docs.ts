@@ -25,7 +25,15 @@ import { type Answer, failure, jsonResponse, NOT_MODIFIED, TextAnswer } from './
 import { mediaType, readJsonText, upTo } from './server-body';
 import type { DatabaseContext } from './server-context';
 import { parseJson } from './server-json';
-import { docJson, docPart, readMultipartDoc, relatedText, rowJson, wantsMultipart } from './server-multipart';
+import {
+  docJson,
+  docPart,
+  errorPart,
+  readMultipartDoc,
+  relatedText,
+  rowJson,
+  wantsMultipart,
+} from './server-multipart';
 import { type OpenDoc, openDoc, roomAhead, whileThere } from './server-opened';
 import { NO_QUERY, type Query } from './server-query';
 import type { ServerRequest } from './server-request';
@@ -180,10 +188,7 @@ const listResponse = (rows: Iterable<Element>): Promise<Answer> =>
 
 type OpenRow = { readonly ok: OpenDoc } | { readonly missing: Rev };
 
-const partOf = (row: OpenRow): OutgoingPart =>
-  'ok' in row
-    ? docPart(row.ok)
-    : { headers: { 'Content-Type': `${JSON_TYPE}; error="true"` }, body: JSON.stringify(row) };
+const partOf = (row: OpenRow): OutgoingPart => ('ok' in row ? docPart(row.ok) : errorPart(row));
 
 type OpenRevsOptions = GetOptions & { readonly open_revs: 'all' | readonly Rev[] };
 

@@ -184,6 +184,12 @@ export function docPart(source: OpenDoc, headers: Readonly<Record<string, string
   };
 }
 
+/** A row without a document, as a part. */
+export const errorPart = (row: object): OutgoingPart => ({
+  headers: { 'Content-Type': `${JSON_TYPE}; error="true"` },
+  body: JSON.stringify(row),
+});
+
 /** A document and its attachments as multipart/related. */
 export function relatedText(source: OpenDoc, boundary: string): AsyncGenerator<Uint8Array, void, void> {
   function* parts(): Generator<OutgoingPart, void, void> {
