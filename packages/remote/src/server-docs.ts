@@ -127,8 +127,7 @@ const CHANGING = ['_conflicts', '_deleted_conflicts', '_revs_info', '_local_seq'
 
 /** An ETag, unless the answer may change without a new revision. */
 function docHeaders(doc: ExistingDoc): { etag?: string } {
-  const etag = CHANGING.some((field) => field in doc) ? undefined : etagOf(doc._rev);
-  return etag === undefined ? {} : { etag };
+  return CHANGING.some((field) => field in doc) ? {} : etagOf(doc._rev);
 }
 
 /** Whether the client has it: `If-None-Match`. */
@@ -139,10 +138,8 @@ export function isKnown(request: ServerRequest, etag: string | undefined): boole
 
 export const notModified = (etag: string): Answer => new TextAnswer(NOT_MODIFIED, '', { etag });
 
-/** None for a foreign revision that no header can carry. */
-function etagOf(rev: Rev): string | undefined {
-  return /^[!#-~]+$/.test(rev) ? `"${rev}"` : undefined;
-}
+/** As a header; none for a foreign revision that no header can carry. */
+const etagOf = (rev: Rev): { etag?: string } => (/^[!#-~]+$/.test(rev) ? { etag: `"${rev}"` } : {});
 
 /**
  * Several revisions: as JSON if the client names it, otherwise as multipart/mixed, which CouchDB's replicator asks for, and then
@@ -301,8 +298,7 @@ const MAX_LOCATION = 8 * 1024;
 function writtenResponse({ query, origin, name }: DatabaseContext, doc: Doc, written: Written): Answer {
   if (query.text('batch') === 'ok') return jsonResponse(202, { ok: true, id: written.id });
   const location = `${origin}/${encodePart(name)}/${encodeDocId(written.id)}`;
-  const etag = etagOf(written.rev);
-  const headers = { ...(location.length <= MAX_LOCATION && { location }), ...(etag && { etag }) };
+  const headers = { ...(location.length <= MAX_LOCATION && { location }), ...etagOf(written.rev) };
   return jsonResponse(doc._deleted === true ? 200 : 201, written, headers);
 }
 
@@ -315,8 +311,7 @@ export async function deleteDoc(context: DatabaseContext, id: string): Promise<A
   const doc = await prepareWrite(context, { _id: id, _rev: rev, _deleted: true });
   await request.endOfTurn?.();
   const written = await database.put(doc);
-  const etag = etagOf(written.rev);
-  return jsonResponse(200, written, { ...(etag && { etag }) });
+  return jsonResponse(200, written, etagOf(written.rev));
 }
 
 /** A `_local/` document may be deleted without its revision; for others that is a conflict, if the document exists. */
