@@ -116,20 +116,14 @@ async function* listLocals({ database, request }: DatabaseContext, asked: Asked)
   }
   yield beginning(ABOUT_LOCALS);
   let isFirst = true;
-  for await (const row of rows()) {
-    yield beforeRow(isFirst) + row;
+  for (const each of wanted) {
+    const isId = typeof each === 'string' && isLocalId(each);
+    const doc = isId ? await database.get(each, { signal }).catch(unlessMissing) : undefined;
+    if (doc === undefined && keys === undefined) continue;
+    yield beforeRow(isFirst) + JSON.stringify(doc ? rowOf(doc) : { key: each, error: 'not_found' });
     isFirst = false;
   }
   yield AFTER_ROWS;
-
-  async function* rows(): Text {
-    for (const each of wanted) {
-      const isId = typeof each === 'string' && isLocalId(each);
-      const doc = isId ? await database.get(each, { signal }).catch(unlessMissing) : undefined;
-      if (doc === undefined && keys === undefined) continue;
-      yield JSON.stringify(doc === undefined ? { key: each, error: 'not_found' } : rowOf(doc));
-    }
-  }
 }
 
 type Body = Record<string, unknown>;
