@@ -108,7 +108,7 @@ export class Authenticator {
   /** The account of that name and password. @throws unauthorized, forbidden (locked), service_unavailable */
   async login(name: string, password: string, address: string | undefined): Promise<Account> {
     const account = await this.#locks.attempt(await lockKey(name, address), () => this.#find(name, password));
-    if (account === undefined) throw wrong();
+    if (account === undefined) throw wrongLogin();
     return account;
   }
 
@@ -171,7 +171,7 @@ async function lockKey(name: string, address: string | undefined): Promise<strin
   return JSON.stringify([name.length > LONG_NAME ? await digest(name) : name, address]);
 }
 
-const wrong = (): DatabaseError => unauthorized('Name or password is incorrect.');
+export const wrongLogin = (): DatabaseError => unauthorized('Name or password is incorrect.');
 
 async function digest(text: string): Promise<string> {
   return toHex(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)));

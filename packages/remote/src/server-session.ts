@@ -1,10 +1,10 @@
 /** `/_session`: who am I, log in for a cookie, log out. */
-import { badRequest, unauthorized } from '@settledb/core';
 import { type Answer, jsonResponse } from './server-answer';
-import { checkMediaType, readText } from './server-body';
+import { wrongLogin } from './server-auth';
+import { checkMediaType, checkObject, readText } from './server-body';
 import type { Context } from './server-context';
 import { parseJson } from './server-json';
-import { isObject, JSON_TYPE } from './wire';
+import { JSON_TYPE } from './wire';
 
 /** Bytes of a login. */
 const MAX_LOGIN_LENGTH = 16_384;
@@ -26,12 +26,11 @@ export function session({ user }: Context): Answer {
 export async function login({ request, server, address }: Context): Promise<Answer> {
   const type = checkMediaType(request, [JSON_TYPE, FORM_TYPE]);
   const text = await readText(request, MAX_LOGIN_LENGTH);
-  const given: unknown = type === FORM_TYPE ? Object.fromEntries(new URLSearchParams(text)) : parseJson(text);
-  if (!isObject(given)) throw badRequest('Request body must be a JSON object');
+  const given = checkObject(
+    type === FORM_TYPE ? Object.fromEntries(new URLSearchParams(text)) : parseJson(text),
+  );
   const { name = given.username, password } = given;
-  if (typeof name !== 'string' || typeof password !== 'string') {
-    throw unauthorized('Name or password is incorrect.');
-  }
+  if (typeof name !== 'string' || typeof password !== 'string') throw wrongLogin();
   const account = await server.auth.login(name, password, address);
   const answer = { ok: true, name: account.name, roles: account.roles };
   return jsonResponse(200, answer, { 'set-cookie': await server.cookies.make(account, request) });
