@@ -2,14 +2,7 @@
  * Views and indexes over HTTP: `_view`, `_info`, `_index`. The database decides what they mean; for a database without indexes the
  * answer is 501.
  */
-import {
-  badRequest,
-  type CreateIndexRequest,
-  type Database,
-  notFound,
-  notImplemented,
-  type Queries,
-} from '@settledb/core';
+import { badRequest, type CreateIndexRequest, notFound, notImplemented, type Queries } from '@settledb/core';
 import { requireAdmin } from './server-access';
 import { type Answer, failure, jsonResponse, methodNotAllowed } from './server-answer';
 import { readObject, upTo } from './server-body';
@@ -21,17 +14,20 @@ import { isTexts } from './wire';
 /** Indexes that are no longer defined are dropped; a database without any has nothing to drop. No content type is asked for, as in CouchDB. */
 export const viewCleanup: DatabaseRoute = async (context) => {
   requireAdmin(context);
-  const { database, server } = context;
-  await ((await server.queries?.(database)) ?? (database as Partial<Queries>)).viewCleanup?.();
+  await (await offered(context)).viewCleanup?.();
   return jsonResponse(202, { ok: true });
 };
 
 /** Indexes deleted by one request. */
 const MAX_DELETED = 1_000;
 
+/** What answers queries about the database, as far as it can. */
+const offered = async ({ database, server }: DatabaseContext): Promise<Partial<Queries>> =>
+  (await server.queries?.(database)) ?? (database as Partial<Queries>);
+
 /** @throws not_implemented */
-export async function queriesOf({ database, server }: DatabaseContext): Promise<Queries> {
-  const queries = (await server.queries?.(database)) ?? (database as Database & Partial<Queries>);
+export async function queriesOf(context: DatabaseContext): Promise<Queries> {
+  const queries = await offered(context);
   if (typeof queries.query !== 'function' || typeof queries.find !== 'function')
     throw notImplemented('This server offers no views and no _find');
   return queries as Queries;
