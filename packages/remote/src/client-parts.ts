@@ -2,10 +2,10 @@
  * `_bulk_get` and `open_revs` as multipart: documents with their attachments as bytes, each checked by length and digest as the
  * source stores it.
  */
-import type { AttachmentsOptions, Bytes, ExistingDoc } from '@settledb/core';
+import { type AttachmentsOptions, type Bytes, type ExistingDoc, isDatabaseError } from '@settledb/core';
 import { MAX_ANSWER_LENGTH, MAX_ATTACHMENT_BYTES, parseJson, readText } from './client-answer';
 import { differs } from './client-check';
-import { badResponse } from './client-error';
+import { badResponse, type RemoteError } from './client-error';
 import { checkHashed } from './client-receive';
 import { boundaryOf, type Part, readMultipart } from './multipart';
 import { attachmentOrder } from './multipart-order';
@@ -37,12 +37,24 @@ export async function receiveParts(
     for await (const part of readMultipart(emptyOr(pieces, boundary), boundary))
       received.push(await receivePart(part, options, bytes, room));
   } catch (error) {
-    // If a server sent malformed parts, its answer is bad, not our request.
-    if (error instanceof Error && error.name === 'bad_request') throw badResponse(error.message, error);
-    throw error;
+    throw asAnswer(error);
   }
   return received;
 }
+
+/** If a server sent malformed parts, its answer is bad, not our request. */
+export const asAnswer = (error: unknown): unknown =>
+  isDatabaseError(error) && error.name === 'bad_request' ? badResponse(error.message, error) : error;
+
+/** The part of a document, or of its attachment `name`. @throws bad_response if there is none */
+export async function nextPart(parts: AsyncIterator<Part, void>, name?: string): Promise<Part> {
+  const { done, value } = await parts.next();
+  if (done === true) throw name === undefined ? badResponse('a document has no part') : lacking(name);
+  return value;
+}
+
+export const lacking = (name: string): RemoteError =>
+  badResponse(`attachment ${JSON.stringify(name)} is missing`);
 
 /** CouchDB sends an empty answer where there are no parts. */
 async function* emptyOr(pieces: AsyncIterable<Uint8Array>, boundary: string): AsyncGenerator<Uint8Array> {
@@ -78,9 +90,7 @@ async function receivePart(
     return typeof value._id === 'string' ? { doc: value as unknown as ExistingDoc } : { other: value };
   }
   const parts = readMultipart(body, inner);
-  const first = await parts.next();
-  if (first.done === true) throw badResponse('a document has no part');
-  const text = await textOf(first.value.body, room);
+  const text = await textOf((await nextPart(parts)).body, room);
   const doc = parseJson(text);
   if (!isObject(doc) || !isObject(doc._attachments))
     throw badResponse('a document with parts has no attachments');
@@ -88,9 +98,8 @@ async function receivePart(
   for (const name of attachmentOrder(text)) {
     const info = doc._attachments[name];
     if (!isObject(info) || info.follows !== true) continue;
-    const next = await parts.next();
-    if (next.done === true) throw badResponse(`attachment ${JSON.stringify(name)} is missing`);
-    attachments[name] = await receiveAttachment(next.value.body, name, info, options, bytes, room);
+    const { body: content } = await nextPart(parts, name);
+    attachments[name] = await receiveAttachment(content, name, info, options, bytes, room);
   }
   // Read to its end: only then is the text known to be complete.
   for await (const _more of parts);

@@ -4,11 +4,12 @@
  *
  * The attachments before it are received too, and skipped.
  */
-import { type ExistingDoc, isDatabaseError } from '@settledb/core';
+import type { ExistingDoc } from '@settledb/core';
 import { parseJson, readText } from './client-answer';
 import * as check from './client-check';
 import { badResponse } from './client-error';
 import type { Call, Http } from './client-http';
+import { asAnswer, lacking, nextPart } from './client-parts';
 import { checkHashed } from './client-receive';
 import { boundaryOf, readMultipart } from './multipart';
 import { attachmentOrder } from './multipart-order';
@@ -42,23 +43,18 @@ export async function* readStored(
   if (boundary === undefined) throw badResponse('a document with attachments is no multipart');
   const parts = readMultipart(pieces, boundary);
   try {
-    const first = await parts.next();
-    if (first.done === true) throw badResponse('a document has no part');
-    const text = await readText(first.value.body);
+    const text = await readText((await nextPart(parts)).body);
     const { _attachments } = check.checkObject(parseJson(text), 'the document');
     const follows = (each: string): boolean =>
       isObject(_attachments) && (_attachments[each] as { follows?: unknown } | undefined)?.follows === true;
     const before = attachmentOrder(text).filter(follows);
-    if (!before.includes(name)) throw badResponse(`attachment ${JSON.stringify(name)} is missing`);
+    if (!before.includes(name)) throw lacking(name);
     for (const each of before) {
-      const part = await parts.next();
-      if (part.done === true) throw badResponse(`attachment ${JSON.stringify(each)} is missing`);
-      if (each === name) return yield* verified(http, part.value.body, name, stored);
+      const { body } = await nextPart(parts, each);
+      if (each === name) return yield* verified(http, body, name, stored);
     }
   } catch (error) {
-    // If a server sent malformed parts, its answer is bad, not our request.
-    if (isDatabaseError(error) && error.name === 'bad_request') throw badResponse(error.message, error);
-    throw error;
+    throw asAnswer(error);
   } finally {
     await parts.return();
   }
