@@ -34,11 +34,6 @@ export class Connection {
     this.#ways = connect(url, options);
   }
 
-  /** @throws closed, or what is wrong with the URL */
-  get http(): Http {
-    return this.#open().reads;
-  }
-
   /** The database's URL; `undefined` if it is invalid. */
   get address(): string | undefined {
     return 'reads' in this.#ways ? this.#ways.reads.target.database : undefined;
@@ -73,9 +68,9 @@ export class Connection {
     }
   }
 
-  /** The request is made only once. */
+  /** The request is made only once. @throws closed, or what is wrong with the URL */
   async id(signal: AbortSignal | undefined): Promise<string> {
-    this.#id ??= await identify(this.http, signal);
+    this.#id ??= await identify(this.#open().reads, signal);
     return this.#id;
   }
 

@@ -7,8 +7,7 @@
 import { type Bytes, checkResponse, closed, DatabaseError, portableBytes, writtenJson } from '@settledb/core';
 import { parseJson, piecesOf, readText } from './client-answer';
 import { type Auth, makeAuth } from './client-auth';
-import type { Compressor } from './client-compress';
-import { findCompressor } from './client-compress';
+import { type Compressor, findCompressor } from './client-compress';
 import { errorOf, RemoteError, unreachable } from './client-error';
 import { Idle } from './client-idle';
 import { inPieces } from './client-pieces';
@@ -122,16 +121,12 @@ export function makeLine(target: Target, options: HttpOptions): Line {
 
 export class Http {
   readonly #line: Line;
-  readonly #options: HttpOptions;
   /** Called when this closes. A set rather than listeners, because any number of requests may be under way. */
   readonly #open = new Set<() => void>();
-  readonly #auth: Auth;
   #closed = false;
 
   constructor(line: Line) {
     this.#line = line;
-    this.#options = line.options;
-    this.#auth = line.auth;
   }
 
   get target(): Target {
@@ -140,12 +135,12 @@ export class Http {
 
   /** Whether the platform's own `fetch` sends. How others treat a stream is unknown. */
   get ownFetch(): boolean {
-    return this.#options.fetch === undefined;
+    return this.#line.options.fetch === undefined;
   }
 
   /** How the bytes of attachments are made, read and given. */
   get bytes(): Bytes {
-    return this.#options.bytes ?? portableBytes;
+    return this.#line.options.bytes ?? portableBytes;
   }
 
   /** Aborted as `closed` when the first client on this line is closed: nothing tells when a source that is still being read will end. */
@@ -217,7 +212,7 @@ export class Http {
   /** Sends the request, and once more after credentials were renewed, or when the database turned out to be elsewhere. */
   async #ask(call: Call, request: Idle): Promise<Response> {
     let response = await request.race(this.#send(call, request, false));
-    if (response.status === 401 && (await request.race(this.#auth.renew()))) {
+    if (response.status === 401 && (await request.race(this.#line.auth.renew()))) {
       response.body?.cancel().catch(() => {});
       response = await request.race(this.#send(call, request, true));
     }
@@ -241,7 +236,7 @@ export class Http {
     if (base !== undefined || !found.endsWith(path)) return;
     const moved = found.slice(0, found.length - path.length).replace(/\/$/, '');
     if (moved === database) return;
-    const { headers, auth } = this.#options;
+    const { headers, auth } = this.#line.options;
     const isSecret = (auth ?? credentials ?? headers) != null;
     if (isSecret && !isSameServer(new URL(database), new URL(moved))) {
       const reason = `The database is at ${moved} now; credentials are not taken along to another server`;
@@ -253,12 +248,13 @@ export class Http {
 
   async #send(call: Call, request: Idle, again: boolean, whole = false): Promise<Response> {
     const { signal } = request;
-    const { database, root } = this.#line.target;
-    const { headers } = this.#options;
-    const fetch = this.#options.fetch ?? globalThis.fetch;
-    const credentials = this.#auth.cookies ? 'include' : this.#options.credentials;
+    const { target, options, auth } = this.#line;
+    const { database, root } = target;
+    const { headers } = options;
+    const fetch = options.fetch ?? globalThis.fetch;
+    const credentials = auth.cookies ? 'include' : options.credentials;
     const given = typeof headers === 'function' ? await headers(again) : headers;
-    const own = await this.#auth.headers();
+    const own = await auth.headers();
     signal.throwIfAborted();
     const url = `${call.base === 'root' ? root : database}${call.path}${formatQuery(call.query)}`;
     const { type = call.body === undefined ? undefined : JSON_TYPE, accept = JSON_TYPE } = call;
@@ -266,7 +262,7 @@ export class Http {
       | BodyInit
       | undefined;
     let encoding: Record<string, string> | undefined;
-    if (typeof body === 'string' && body.length >= COMPRESSED_LENGTH && this.#options.compress !== false) {
+    if (typeof body === 'string' && body.length >= COMPRESSED_LENGTH && options.compress !== false) {
       const packed = await (await this.#compress())?.(body);
       signal.throwIfAborted();
       if (packed !== undefined) {
@@ -314,13 +310,13 @@ export class Http {
       response.body?.cancel().catch(() => {});
       return this.#send(call, request, again, true); // `fetch` sends on what it is given whole.
     }
-    this.#auth.heard(response);
+    auth.heard(response);
     return response;
   }
 
   /** Found out when there is first something large to send. */
   #compress(): Promise<Compressor | undefined> {
-    this.#line.compressor ??= findCompressor(this, this.#options.compress === true)
+    this.#line.compressor ??= findCompressor(this, this.#line.options.compress === true)
       // If this fails nothing is compressed; the request itself will report what is wrong with the server.
       .catch(() => undefined);
     return this.#line.compressor;
