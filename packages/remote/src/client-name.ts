@@ -2,8 +2,5 @@
 
 /** Works for invalid URLs too: everything that could be a password is removed. */
 export function nameOf(text: string): string {
-  return text.replace(
-    /^([a-z][a-z0-9+.-]*:)?\/\/[^/?#]*@/i,
-    (whole) => `${whole.slice(0, whole.indexOf('//'))}//`,
-  );
+  return text.replace(/^((?:[a-z][a-z0-9+.-]*:)?\/\/)[^/?#]*@/i, '$1');
 }

@@ -3,6 +3,7 @@
  * fetches whatever URL it is told would be a way into the network around it. So this is offered only where one was passed.
  */
 import { badRequest, hash128, notFound, notImplemented } from '@settledb/core';
+import { nameOf } from './client-name';
 import { requireServerAdmin } from './server-access';
 import { type Answer, closing, jsonResponse, unavailable } from './server-answer';
 import { readObject } from './server-body';
@@ -77,8 +78,8 @@ async function run({ request, server, user }: Context, asked: ReplicateRequest, 
     type: 'replication',
     about: {
       replication_id: id,
-      source: withoutCredentials(asked.source),
-      target: withoutCredentials(asked.target),
+      source: nameOf(asked.source),
+      target: nameOf(asked.target),
       continuous: asked.continuous,
       doc_ids: asked.doc_ids ?? null,
       user: user.name,
@@ -101,7 +102,7 @@ async function run({ request, server, user }: Context, asked: ReplicateRequest, 
 
 /** An id made of what is replicated where: the same for the same request, whoever makes it and with whatever password. */
 function idOf({ sourceHeaders: _, targetHeaders: __, source, target, ...rest }: ReplicateRequest): string {
-  const what = { ...rest, source: withoutCredentials(source), target: withoutCredentials(target) };
+  const what = { ...rest, source: nameOf(source), target: nameOf(target) };
   return hash128(0, 0, 0, 0, JSON.stringify(what));
 }
 
@@ -159,8 +160,6 @@ function endpoint(what: string, value: unknown): { url: string; headers: Readonl
 
 const isUrl = (text: string): boolean => /^https?:\/\//i.test(text) && URL.canParse(text);
 const isNameOrUrl = (text: string): boolean => text !== '' && (isUrl(text) || !/^https?:/i.test(text));
-
-const withoutCredentials = (url: string): string => url.replace(/^([a-z]+:\/\/)[^/?#]*@/i, '$1');
 
 export function activeTasks(context: Context): Answer {
   requireServerAdmin(context);
