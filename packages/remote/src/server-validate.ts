@@ -17,8 +17,10 @@ import type { User } from './server-auth';
 import type { Security } from './server-settings';
 import { isObject } from './wire';
 
-/** Most design documents of one database that may validate. */
+/** Functions of one database, which are kept, and each asked at every write. With more of them nothing is written: none is passed over. */
 const MAX_VALIDATORS = 1_000;
+/** Design documents read at a time. */
+const PAGE = 1_000;
 
 type Validate = (...args: unknown[]) => unknown;
 type AnyDoc = ExistingDoc<Record<string, unknown>>;
@@ -52,20 +54,28 @@ export class Validators {
     const { update_seq: seq } = await database.info();
     const known = this.#known.get(database);
     if (known?.seq === seq) return known.validators;
-    const { rows } = await database.allDocs({
-      startkey: '_design/',
-      endkey: '_design0',
-      inclusive_end: false,
-      include_docs: true,
-      limit: MAX_VALIDATORS,
-    });
-    const validators = rows.flatMap((row) =>
-      'doc' in row && isObject(row.doc) && typeof row.doc.validate_doc_update === 'string'
-        ? [compiled(row.id, row.doc.validate_doc_update)]
-        : [],
-    );
+    const validators: Validate[] = [];
+    for await (const { _id, validate_doc_update } of designDocs(database)) {
+      if (typeof validate_doc_update !== 'string') continue;
+      if (validators.length === MAX_VALIDATORS) throw forbidden(TOO_MANY);
+      validators.push(compiled(_id, validate_doc_update));
+    }
     this.#known.set(database, { seq, validators });
     return validators;
+  }
+}
+
+const TOO_MANY = `A database may have ${MAX_VALIDATORS} validate_doc_update functions, and this one has more`;
+
+/** All of them, page by page. */
+async function* designDocs(database: Database): AsyncGenerator<AnyDoc, void> {
+  const options = { endkey: '_design0', inclusive_end: false, include_docs: true, limit: PAGE } as const;
+  let startkey = '_design/';
+  for (let skip = 0; ; skip = 1) {
+    const { rows } = await database.allDocs({ ...options, startkey, skip });
+    for (const row of rows) if ('doc' in row && isObject(row.doc)) yield row.doc as AnyDoc;
+    if (rows.length < PAGE) return;
+    startkey = (rows.at(-1) as { readonly id: string }).id;
   }
 }
 
