@@ -10,13 +10,13 @@ import {
   type Database,
   DatabaseError,
   type ExistingDoc,
+  either,
   isMissing,
   notImplemented,
   piecesOf,
   portableBytes,
   type Seq,
   STUB_AT_HAND,
-  streamOf,
   unlessMissing,
 } from '@settledb/core';
 import { checkProgress } from './check';
@@ -328,24 +328,44 @@ async function* localParts(
 
 /**
  * The whole database as a stream of bytes: NDJSON, gzipped. The database is read as the stream is, in bounded memory; the stream fails
- * with what the database fails with, and with the reason of `signal`.
+ * with what the database fails with, and with the reason of `signal`. Whoever leaves it ends what it waits for.
  */
 export function dump(source: Source, options: DumpOptions = {}, behind?: Behind): ReadableStream<Uint8Array> {
   checkProgress(options);
-  const stream = streamOf(bytesOf(parts(source, options, behind), options.signal));
-  return options.gzip === false ? stream : gzipped(stream);
-}
-
-async function* bytesOf(
-  lines: AsyncIterable<string>,
-  signal: AbortSignal | undefined,
-): AsyncGenerator<Uint8Array, void> {
   const encoder = new TextEncoder();
-  for await (const text of lines) {
-    signal?.throwIfAborted();
-    if (text !== '') yield encoder.encode(text);
-  }
-  signal?.throwIfAborted();
+  const leaving = new AbortController();
+  const { signal, leave } = either(options.signal, leaving.signal);
+  const lines = parts(source, { ...options, signal }, behind);
+  /** The next lines; undefined at the end. */
+  const next = async (): Promise<string | undefined> => {
+    for (;;) {
+      signal.throwIfAborted();
+      const { done, value } = await lines.next();
+      if (done) return undefined;
+      if (value !== '') return value;
+    }
+  };
+  const stream = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const text = await next().catch((error: unknown) => {
+          leave();
+          throw error;
+        });
+        if (text !== undefined) return controller.enqueue(encoder.encode(text));
+        leave();
+        controller.close();
+      },
+      async cancel(reason) {
+        leave();
+        // The lines end when what they wait for does.
+        leaving.abort(reason);
+        await lines.return(undefined as never);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  return options.gzip === false ? stream : gzipped(stream);
 }
 
 export const gzipped = (stream: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> =>
