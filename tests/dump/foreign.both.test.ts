@@ -2,6 +2,15 @@
 import { describe, expect, it } from 'vitest';
 import { type Db, gzip, make, utf8 } from './content';
 
+/** Byte by byte. */
+const slowly = (bytes: Uint8Array): ReadableStream<Uint8Array> =>
+  new ReadableStream({
+    start(controller) {
+      for (const byte of bytes) controller.enqueue(Uint8Array.of(byte));
+      controller.close();
+    },
+  });
+
 describe('files of others', () => {
   const docs = [
     { _id: 'a', _rev: '1-aa', n: 1, text: '"],{\\' },
@@ -36,13 +45,8 @@ describe('files of others', () => {
     ],
   ])('%s is loaded, whole or in pieces, also gzipped', async (name, text) => {
     const bytes = utf8(text);
-    const slowly = new ReadableStream<Uint8Array>({
-      start(controller) {
-        for (const byte of bytes) controller.enqueue(Uint8Array.of(byte));
-        controller.close();
-      },
-    });
-    for (const input of [bytes, slowly, await gzip(bytes)]) {
+    const packed = await gzip(bytes);
+    for (const input of [bytes, slowly(bytes), packed, slowly(packed)]) {
       const db = make();
       const result = await db.load(input);
       expect(result).toMatchObject({ ok: true, docs_read: 2, docs_written: 2 });
@@ -95,9 +99,14 @@ describe('files of others', () => {
       });
   });
 
+  it('of which an element is no document are refused as damage', async () => {
+    for (const text of ['[{"_id":"a"},7]', '{"docs":[["a"]]}', '{"rows":[{"doc":"a"}]}', '{"rows":[null]}'])
+      await expect(make().load(utf8(text)), text).rejects.toMatchObject({ name: 'corrupt' });
+  });
+
   it('that are none are refused', async () => {
     const rowsOnly = JSON.stringify({ rows: [{ id: 'a', key: 'a', value: { rev: '1-a' } }] });
-    for (const text of ['hello', '{}', '{"a":[]}', '7', rowsOnly, '<html></html>'])
+    for (const text of ['hello', '{}', '{"a":[]}', '{"docs2":[]}', '7', rowsOnly, '<html></html>'])
       await expect(make().load(utf8(text)), text).rejects.toMatchObject({ status: 400 });
   });
 });
