@@ -101,7 +101,11 @@ it('reads nothing before it is read itself', async () => {
   expect((await reader.read()).done).toBe(false);
 });
 
-it.each([true, false])('ends what it waits for when it is left (gzip: %s)', async (gzip) => {
+it.each([
+  { gzip: true },
+  { gzip: false },
+  { gzip: false, signal: new AbortController().signal },
+])('ends what it waits for when it is left (%o)', async (options) => {
   let isLeft = (): void => {};
   const left = new Promise<void>((resolve) => {
     isLeft = resolve;
@@ -112,7 +116,7 @@ it.each([true, false])('ends what it waits for when it is left (gzip: %s)', asyn
   });
   const stream = new ReadableStream({ pull: () => begun(), cancel: () => isLeft() }, { highWaterMark: 0 });
   const openAttachment = async () => ({ digest: 'md5-a', stream });
-  const reader = dump(source({ ...one, openAttachment }), { gzip }).getReader();
+  const reader = dump(source({ ...one, openAttachment }), options).getReader();
   const reading = (async () => {
     while (!(await reader.read()).done);
   })();

@@ -357,9 +357,9 @@ export function dump(source: Source, options: DumpOptions = {}, behind?: Behind)
         controller.close();
       },
       async cancel(reason) {
-        leave();
         // The lines end when what they wait for does.
         leaving.abort(reason);
+        leave();
         await lines.return(undefined as never);
       },
     },
