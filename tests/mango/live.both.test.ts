@@ -68,6 +68,30 @@ describe('a live find', () => {
     }
   });
 
+  it('is what a find answers after an index was made, in its order and without the warning', async () => {
+    const db = open();
+    await db.bulkDocs(docs.map((doc) => ({ ...doc, n: -doc.n })));
+    const heard = hear(db.live.find({ selector: { n: { $lt: 0 } } }));
+    await vi.waitFor(() => expect(idsIn(heard.last)).toBe('abc'));
+    expect(heard.last.warning).toContain('No matching index');
+    await db.createIndex({ fields: ['n'] });
+    await vi.waitFor(() => expect(idsIn(heard.last)).toBe('cba'));
+    expect(heard.last.warning).toBeUndefined();
+    heard.leave();
+  });
+
+  it('leaves out as many as it is to skip, also of what comes later', async () => {
+    const db = open();
+    await db.bulkDocs(docs);
+    const heard = hear(db.live.find({ selector: {}, skip: 1, limit: 10 }));
+    await vi.waitFor(() => expect(idsIn(heard.last)).toBe('bc'));
+    await db.put({ _id: 'A', n: 0 });
+    await vi.waitFor(() => expect(idsIn(heard.last)).toBe('abc'));
+    await db.remove(await db.get('A'));
+    await vi.waitFor(() => expect(idsIn(heard.last)).toBe('bc'));
+    heard.leave();
+  });
+
   it('fills up from behind its limit', async () => {
     const db = open();
     await db.bulkDocs(docs);

@@ -180,6 +180,16 @@ describe('databases of a server that are open', () => {
     expect(lines.map((line) => /^\d+/.exec(line)![0])).toEqual(['3', '7']);
   });
 
+  it('are five hundred unless something else is said', async () => {
+    const isOpen = new Set<string>();
+    const databases = new OpenDatabases(async (name) => {
+      isOpen.add(name);
+      return { close: async () => void isOpen.delete(name) } as unknown as Database;
+    });
+    for (let n = 0; n < 503; n++) (await databases.use(`db${n}`))!.release();
+    expect([isOpen.size, isOpen.has('db2'), isOpen.has('db3')]).toEqual([500, false, true]);
+  });
+
   it('refuses bounds that are none', () => {
     for (const most of [0, -1, 1.5, '5', null])
       expect(() => new OpenDatabases(async () => undefined, { most: most as number })).toThrow(

@@ -40,3 +40,23 @@ it('asks again when another took it in between', async () => {
   expect(await worker().seat(page)).toBeUndefined();
   expect(asked.steals).toBe(2);
 });
+
+it('gives up on an owner that answers, but never serves the page', async () => {
+  stubLocks(async () => {});
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { postMessage } = BroadcastChannel.prototype;
+  const said = vi.spyOn(BroadcastChannel.prototype, 'postMessage').mockImplementation(function (
+    this: BroadcastChannel,
+    word: { readonly type?: string },
+  ) {
+    if (word.type !== 'who') return postMessage.call(this, word);
+    const data = { type: 'owner', host: 'another', lock: 'its' };
+    this.dispatchEvent(new MessageEvent('message', { data }));
+  });
+  onTestFinished(() => void said.mockRestore());
+  const seated = expect(worker().seat(page)).rejects.toMatchObject({ name: 'worker_terminated' });
+  await vi.advanceTimersByTimeAsync(20 * 300);
+  await seated;
+  expect(said.mock.calls.filter(([{ type }]) => type === 'link')).toHaveLength(20);
+});
