@@ -71,11 +71,11 @@ const TOO_MANY = `A database may have ${MAX_VALIDATORS} validate_doc_update func
 async function* designDocs(database: Database): AsyncGenerator<AnyDoc, void> {
   const options = { endkey: '_design0', inclusive_end: false, include_docs: true, limit: PAGE } as const;
   let startkey = '_design/';
-  for (let skip = 0; ; skip = 1) {
-    const { rows } = await database.allDocs({ ...options, startkey, skip });
+  for (;;) {
+    const { rows } = await database.allDocs({ ...options, startkey });
     for (const row of rows) if ('doc' in row && isObject(row.doc)) yield row.doc as AnyDoc;
     if (rows.length < PAGE) return;
-    startkey = (rows.at(-1) as { readonly id: string }).id;
+    startkey = `${rows.at(-1)!.key}\u0000`;
   }
 }
 
