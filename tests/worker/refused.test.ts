@@ -25,12 +25,6 @@ function refuseLocks(): void {
   onTestFinished(() => void vi.unstubAllGlobals());
 }
 
-/** As where a page is imitated (happy-dom). */
-function lackLocks(): void {
-  vi.stubGlobal('navigator', { locks: null });
-  onTestFinished(() => void vi.unstubAllGlobals());
-}
-
 function refuseChannels(): void {
   class Refused {
     constructor() {
@@ -56,7 +50,6 @@ function hostedByDedicated(Class: typeof SettleDB): HostedSettleDB {
 
 describe.each([
   ['locks', refuseLocks],
-  ['locks, which are null,', lackLocks],
   [
     'locks and channels',
     () => {

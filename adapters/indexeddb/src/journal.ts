@@ -5,14 +5,7 @@
  * The thing to know: when a connection dies during a write, nobody reports whether the write was done. The answer is in the database:
  * every log record names the call that wrote it, so the call looks there, and only then reports success, tries again, or gives up.
  */
-import {
-  closed,
-  type DatabaseError,
-  type Durability,
-  lockManager,
-  type MakesRoom,
-  uuid,
-} from '@settledb/core';
+import { closed, type DatabaseError, type Durability, type MakesRoom, uuid } from '@settledb/core';
 import {
   type BlobJournal,
   type Commit,
@@ -41,6 +34,7 @@ import { Connection } from './connection';
 import { storageError } from './failure';
 import { Fairness } from './fairness';
 import { fateOfCommit, fateOfRewrite } from './fate';
+import { lockManager } from './lock';
 import type { OpenRequest } from './open';
 import { Presence } from './presence';
 import { Room } from './room';

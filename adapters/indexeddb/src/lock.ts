@@ -12,6 +12,11 @@ export interface Hold {
 export const lockSilent = (name: string): Error =>
   ioError(`The browser's lock manager does not answer about "${name}"`);
 
+/** The lock manager; undefined on pages without https, in old browsers, and where a page is simulated (happy-dom has `null`). */
+export function lockManager(): LockManager | undefined {
+  return globalThis.navigator?.locks ?? undefined;
+}
+
 /**
  * @param stolen called when another context took the lock by force
  * @returns undefined when `ifAvailable` was given and the lock is not available

@@ -1,7 +1,6 @@
 /** Lets at most one context at a time do something: by a Web Lock, or without locks by a flag that only this realm sees. */
-import { lockManager } from '@settledb/core';
 import { storageError } from './failure';
-import { acquireNow } from './lock';
+import { acquireNow, lockManager } from './lock';
 
 /** Names held in this realm without a lock. */
 const flags = new Set<string>();

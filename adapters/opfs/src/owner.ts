@@ -2,7 +2,7 @@
  * One owner per database: a Web Lock, which ends with the context that holds it, however that ends. By its name workers know that the one
  * they elected keeps files (packages/worker/src/election.ts).
  */
-import { after, locked, lockManager } from '@settledb/core';
+import { after, locked } from '@settledb/core';
 
 /**
  * ms to wait for the owner: a tab that is closed or reloaded, or a worker that another one follows, gives its files back a moment later.
@@ -20,8 +20,8 @@ const WAIT_MAX_MS = 2 ** 31 - 1;
 /** @returns what releases it. @throws DatabaseError `locked` if nobody gives it back in time */
 export async function own(name: string, waitMs: number): Promise<() => void> {
   // Without locks the files still have one owner; that it has ended is only noticed later.
-  const locks = lockManager();
-  if (locks === undefined) return () => {};
+  const { locks } = (globalThis as { navigator?: { locks?: LockManager | null } }).navigator ?? {};
+  if (!locks) return () => {};
   const given = new AbortController();
   const stop = waitMs > 0 && waitMs <= WAIT_MAX_MS ? after(waitMs, () => given.abort()) : undefined;
   const how = waitMs > 0 ? { signal: given.signal } : { ifAvailable: true };

@@ -2,7 +2,7 @@
  * Whose turn it is to map: contexts that index the same database take turns, batch by batch, so that no document is mapped
  * twice. This is only a courtesy: what keeps an index right is that commits are planned against its state.
  */
-import { lockManager, Turns } from '@settledb/core';
+import { Turns } from '@settledb/core';
 
 /** Of this realm, by database. */
 const turns = new Turns();
@@ -21,8 +21,8 @@ export function inTurn<T>(id: string, alone: boolean, work: () => Promise<T>): P
 }
 
 async function amongTabs<T>(id: string, work: () => Promise<T>): Promise<T> {
-  const locks = lockManager();
-  if (locks === undefined) return work();
+  const locks = globalThis.navigator?.locks as LockManager | null | undefined;
+  if (!locks) return work();
   const patience = new AbortController();
   const timer = setTimeout(() => patience.abort(), WAIT_MS);
   let begun = false;

@@ -7,7 +7,7 @@
  *
  * But an owner with private files keeps them until it wakes, and nobody else could have its databases: it is waited for.
  */
-import { after, locked, lockManager, uuid } from '@settledb/core';
+import { after, locked, uuid } from '@settledb/core';
 import { workerTerminated } from './errors';
 import { LinkChannel } from './link-channel';
 import { type ClientInfo, type Endpoint, PROTOCOL, type Welcome } from './wire';
@@ -59,7 +59,7 @@ export class Election {
 
   /** @returns undefined if workers cannot hear each other: then each serves its own page */
   static begin(scope: string, host: string, events: ElectionEvents): Election | undefined {
-    if (lockManager() === undefined) return undefined;
+    if (typeof navigator === 'undefined' || !('locks' in navigator)) return undefined;
     const lock = `settledb:owner:${PROTOCOL}:${scope}`;
     const channel = openChannel(lock);
     return channel && new Election(lock, channel, host, events);

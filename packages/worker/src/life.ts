@@ -4,7 +4,6 @@
  *
  * Without Web Locks (pages without https) there is no such notice: a context that answers nothing counts as gone (`pulse.ts`).
  */
-import { lockManager } from '@settledb/core';
 import { requestLock } from './locks';
 import type { Endpoint } from './wire';
 
@@ -14,9 +13,13 @@ export interface Held {
   release(): void;
 }
 
+// Where a page is imitated (happy-dom), `locks` may be `null`.
+const locks = (): LockManager | undefined =>
+  (globalThis.navigator as { locks?: LockManager | null } | undefined)?.locks ?? undefined;
+
 /** Holds the lock `name` until released. */
 export function hold(name: string): Held {
-  const manager = lockManager();
+  const manager = locks();
   if (manager === undefined) return { name: Promise.resolve(undefined), release: () => {} };
   let release!: () => void;
   const over = new Promise<void>((resolve) => {
@@ -40,7 +43,7 @@ export function whenReleased(name: string, gone: () => void): () => void {
   const granted = (): void => {
     if (!signal.aborted) gone();
   };
-  const manager = lockManager();
+  const manager = locks();
   if (manager !== undefined) requestLock(manager, name, { mode: 'shared', signal }, granted).catch(() => {});
   return () => stop.abort();
 }
@@ -69,7 +72,7 @@ export function whenGone(
     if (lock === null) stop = whenReleased(name, gone);
     else port.addEventListener('close', () => isOver || gone());
   };
-  const manager = lockManager();
+  const manager = locks();
   if (manager !== undefined)
     requestLock(manager, name, { mode: 'shared', ifAvailable: true }, look).catch(() => {});
   return () => stop();

@@ -1,5 +1,4 @@
 export * from './keys';
-export * from './locks';
 export * from './next-task';
 export * from './schema';
 export * from './store';
