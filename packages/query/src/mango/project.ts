@@ -1,5 +1,5 @@
 /** `fields` of a `find`: which parts of a document are answered. */
-import { fieldAt, fieldPath, show } from '@settledb/core';
+import { fieldAt, fieldPath, lowerBound, show } from '@settledb/core';
 import { invalid } from './fields';
 
 type Fields = Record<string, unknown>;
@@ -38,7 +38,7 @@ function finderOf(paths: Paths): (doc: object) => Paths {
       const [before, parent] = next;
       for (const [name, value] of Object.entries(parent)) {
         const key = before + JSON.stringify(name);
-        const first = keys[firstFrom(keys, key)];
+        const first = keys[lowerBound(keys, key)];
         if (first === key) found.push(places.get(key)!);
         else if (first?.startsWith(key) && typeof value === 'object' && value !== null)
           open.push([key, value]);
@@ -46,18 +46,6 @@ function finderOf(paths: Paths): (doc: object) => Paths {
     }
     return found.sort((one, other) => one - other).map((at) => paths[at]!);
   };
-}
-
-/** Where the first of the sorted texts stands that is not less than `text`. */
-function firstFrom(texts: readonly string[], text: string): number {
-  let low = 0;
-  let high = texts.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (texts[middle]! < text) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }
 
 /** The paths that {@link projection} takes from a document, in order; `undefined`: all of it. */
