@@ -72,7 +72,7 @@ it('fails for content that is not the one its document names, and lets go of it'
   expect(cancel).toHaveBeenCalled();
 });
 
-it('of many _local documents has them in sections as any', async () => {
+it('has many _local documents in sections, like all other lines', async () => {
   const locals = Array.from({ length: 2_500 }, (_, i) => ({ _id: `_local/${i}` }));
   const sections = await linesOf(
     { localDocs: async () => locals, get: async (_id: string) => ({ _id }) },

@@ -17,6 +17,7 @@ import {
   portableBytes,
   type Seq,
   STUB_AT_HAND,
+  streamOf,
   unlessMissing,
 } from '@settledb/core';
 import { checkProgress } from './check';
@@ -332,40 +333,32 @@ async function* localParts(
  */
 export function dump(source: Source, options: DumpOptions = {}, behind?: Behind): ReadableStream<Uint8Array> {
   checkProgress(options);
-  const encoder = new TextEncoder();
   const leaving = new AbortController();
-  const { signal, leave } = either(options.signal, leaving.signal);
-  const lines = parts(source, { ...options, signal }, behind);
-  /** The next lines; undefined at the end. */
-  const next = async (): Promise<string | undefined> => {
-    for (;;) {
-      signal.throwIfAborted();
-      const { done, value } = await lines.next();
-      if (done) return undefined;
-      if (value !== '') return value;
-    }
-  };
-  const stream = new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        const text = await next().catch((error: unknown) => {
-          leave();
-          throw error;
-        });
-        if (text !== undefined) return controller.enqueue(encoder.encode(text));
-        leave();
-        controller.close();
-      },
-      async cancel(reason) {
-        // The lines end when what they wait for does.
-        leaving.abort(reason);
-        leave();
-        await lines.return(undefined as never);
-      },
-    },
-    { highWaterMark: 0 },
-  );
+  const bytes = bytesOf(source, options, behind, leaving.signal);
+  const stream = streamOf(bytes, (reason) => {
+    leaving.abort(reason);
+    return bytes.return();
+  });
   return options.gzip === false ? stream : gzipped(stream);
+}
+
+async function* bytesOf(
+  source: Source,
+  options: DumpOptions,
+  behind: Behind | undefined,
+  leaving: AbortSignal,
+): AsyncGenerator<Uint8Array, void> {
+  const encoder = new TextEncoder();
+  const { signal, leave } = either(options.signal, leaving);
+  try {
+    for await (const text of parts(source, { ...options, signal }, behind)) {
+      signal.throwIfAborted();
+      if (text !== '') yield encoder.encode(text);
+    }
+    signal.throwIfAborted();
+  } finally {
+    leave();
+  }
 }
 
 export const gzipped = (stream: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> =>

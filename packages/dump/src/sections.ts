@@ -2,7 +2,7 @@
  * Loads the lines of a dump, section by section: none is written before its sum was verified. The content of attachments is
  * streamed into the database, which takes it only if it matches its digest.
  */
-import { type Doc, notImplemented, portableBytes, type Seq } from '@settledb/core';
+import { type Doc, notImplemented, portableBytes, type Seq, streamOf } from '@settledb/core';
 import { checkForm } from './form';
 import {
   type AnyDoc,
@@ -154,7 +154,9 @@ export class SectionLoader {
       if (!isObject(attachments[name])) throw damaged(`content of ${name}, which is no attachment`);
       const { stub: _, ...attachment } = attachments[name];
       // No function: a target may call one again, to send once more what there is only once.
-      attachments[name] = { ...attachment, encoded: true, data: streamOf(contents[i]!) };
+      // Not ended when it is cancelled, because the rest must be skipped.
+      const data = streamOf(contents[i]!, () => {});
+      attachments[name] = { ...attachment, encoded: true, data };
     }
     const own = { ...doc, _attachments: attachments } as unknown as AnyDoc;
     const whole = held.fill(own) as Doc;
@@ -226,19 +228,6 @@ function bytesOf(base64: string): Uint8Array {
     throw damaged('content that is no base64', error);
   }
 }
-
-/** Read as it is pulled; not ended when it is cancelled, because the rest must be skipped. */
-const streamOf = (pieces: AsyncGenerator<Uint8Array>): ReadableStream<Uint8Array> =>
-  new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        const { done, value } = await pieces.next();
-        if (done) controller.close();
-        else controller.enqueue(value);
-      },
-    },
-    { highWaterMark: 0 },
-  );
 
 /** @throws 501 for a dump of a later version */
 export function checkVersion({ version }: Record<string, unknown>): void {

@@ -74,8 +74,14 @@ export async function* piecesOf<Piece>(
   }
 }
 
-/** The other way round: each piece is made when it is read, and a reader that leaves ends the making. */
-export function streamOf(chunks: AsyncGenerator<Uint8Array, void>): ReadableStream<Uint8Array> {
+/**
+ * The other way round: each piece is made when it is read.
+ * @param left a reader left. Default: ends the making, once the piece under way is made
+ */
+export function streamOf(
+  chunks: AsyncGenerator<Uint8Array, void>,
+  left: (reason: unknown) => unknown = () => chunks.return(),
+): ReadableStream<Uint8Array> {
   return new ReadableStream(
     {
       async pull(controller) {
@@ -83,8 +89,8 @@ export function streamOf(chunks: AsyncGenerator<Uint8Array, void>): ReadableStre
         if (done) controller.close();
         else controller.enqueue(value);
       },
-      async cancel() {
-        await chunks.return();
+      async cancel(reason) {
+        await left(reason);
       },
     },
     { highWaterMark: 0 },
