@@ -86,8 +86,9 @@ class Reader {
     const [text] = this.#take(UNIT)!;
     const place = PLACES.get(text);
     if (place !== undefined) return (next) => this.#add({ op: place, next: [next] });
-    // Digits may also be a character's octal code, and `\c` without a letter a backslash: neither is worth a step of its own.
-    if (/^\\[1-9k]/.test(text) || text === '\\c') throw new NotLinear('it refers back to a group');
+    // Or, where there is no such group, to the octal code of a character; and `\c` is a backslash and a c. Nobody writes these.
+    if (/^\\[1-9k]/.test(text)) throw new NotLinear('it refers back to a group');
+    if (text === '\\c') throw new NotLinear('it has a `\\c` without a letter');
     const fits = this.#fits.get(text) ?? fitting(text, this.flags);
     this.#fits.set(text, fits);
     return (next) => this.#add({ op: 'unit', fits, next });
