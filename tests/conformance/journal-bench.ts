@@ -22,7 +22,7 @@ export interface JournalHooks {
   readonly runs?: number;
 }
 
-/** One test's view of an adapter: opens journals that are closed, and the database destroyed, when the test ends. */
+/** One test's view of an adapter: opens journals that are closed when the test ends. Names that the test chose are free again then. */
 export interface Bench {
   adapter: Adapter;
   readonly name: string;
@@ -42,12 +42,12 @@ export function benches(newAdapter: () => Adapter | Promise<Adapter>, hooks: Jou
     serial++;
     const name = nameOf(word ?? `journal ${serial} ${Math.random().toString(36).slice(2)}`);
     const opened: Journal[] = [];
-    const names = new Set([name]);
+    const chosen = new Set(word === undefined ? [] : [name]);
     const bench: Bench = {
       adapter: await newAdapter(),
       name,
       async open(other = name) {
-        names.add(other);
+        if (other !== name) chosen.add(other);
         const journal = await bench.adapter.open(other);
         opened.push(journal);
         return journal;
@@ -60,7 +60,7 @@ export function benches(newAdapter: () => Adapter | Promise<Adapter>, hooks: Jou
     };
     onTestFinished(async () => {
       await Promise.all(opened.map((journal) => journal.close()));
-      for (const each of names) await bench.adapter.destroy(each);
+      for (const each of chosen) await bench.adapter.destroy(each);
     });
     return bench;
   };

@@ -2,7 +2,7 @@
  * What every journal promises (packages/engine/src/journal.ts), as tests that run over any adapter, in Node and in browsers.
  *
  * Call `journalConformance('indexeddb', () => indexeddb(), { shared: true })` at the top of a test file. Each test works on
- * databases of its own, closes what it opened and destroys what it made.
+ * databases of its own, and closes what it opened.
  */
 import type { Adapter, JournalEvent } from '@settledb/engine';
 import { describe, expect, it } from 'vitest';

@@ -16,7 +16,7 @@ mangoConformance('mango over a naive reader', (name) => {
     get: db.get,
     allDocs: db.allDocs,
     changes: db.changes,
-    destroy: () => db.destroy(),
+    close: () => db.close(),
     createIndex: mango.createIndex.bind(mango),
     getIndexes: mango.getIndexes.bind(mango),
     deleteIndex: mango.deleteIndex.bind(mango),

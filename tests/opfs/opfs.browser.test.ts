@@ -19,7 +19,6 @@ await inWorker(import.meta.url, () => {
   });
   storeConformance('opfs', {
     open: async (name) => openLogStore<DatabaseTables>(await adapter.open(name), schema),
-    destroy: (name) => adapter.destroy(name),
     shared: false,
     runs: 15,
   });

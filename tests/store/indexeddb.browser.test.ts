@@ -12,7 +12,6 @@ storeConformance('indexeddb', {
     const adapter = adapters[next++ % adapters.length] as (typeof adapters)[number];
     return openLogStore<DatabaseTables>(await adapter.open(name), schema);
   },
-  destroy: (name) => (adapters[0] as (typeof adapters)[number]).destroy(name),
   shared: true,
   runs: 25,
 });

@@ -10,7 +10,6 @@ const runs = (inNode: number): number => ('document' in globalThis ? Math.ceil(i
 
 storeConformance('memory', {
   open: async (name) => openLogStore<DatabaseTables>(await adapter.open(name), schema),
-  destroy: (name) => adapter.destroy(name),
   shared: true,
   runs: runs(150),
 });
@@ -19,7 +18,6 @@ storeConformance('memory', {
 storeConformance('memory, hardly any cache', {
   open: async (name) =>
     openLogStore<DatabaseTables>(await adapter.open(name), schema, { textCacheLength: 200 }),
-  destroy: (name) => adapter.destroy(name),
   shared: true,
   runs: runs(50),
 });
@@ -30,7 +28,6 @@ const slowly = slow(adapter, seed);
 storeConformance(`memory, slow (seed ${seed})`, {
   open: async (name) =>
     openLogStore<DatabaseTables>(await slowly.open(name), schema, { textCacheLength: 1000 }),
-  destroy: (name) => adapter.destroy(name),
   shared: true,
   runs: runs(40),
 });

@@ -1,5 +1,5 @@
 /**
- * What every topic of the suite is given: fresh databases that vanish after the test, and the features that decide which
+ * What every topic of the suite is given: fresh databases that no other test sees, and the features that decide which
  * tests apply. A test that does not apply is skipped by name with its reason, never silently.
  */
 import { afterEach, describe, expect, it } from 'vitest';
@@ -86,6 +86,8 @@ const run = Math.random().toString(36).slice(2, 8);
 export class Context {
   readonly features: Features;
   readonly #open: Open;
+  /** Names that nobody uses again. */
+  readonly #names = new Set<string>();
   #opened: Opened[] = [];
 
   constructor(open: Open, features: Features) {
@@ -96,10 +98,12 @@ export class Context {
   /** A name no other test has, in this run or another. */
   name(): string {
     count += 1;
-    return `conformance-${run}-${count}`;
+    const name = `conformance-${run}-${count}`;
+    this.#names.add(name);
+    return name;
   }
 
-  /** A handle on the database of this name, which is destroyed after the test. */
+  /** A handle on the database of this name, closed after the test; a name that is not {@link name}'s is free again then. */
   open(name: string, options?: object): TestDatabase {
     const handle = options === undefined ? this.#open(name) : this.#open(name, options);
     this.#opened.push({ handle, name, options });
@@ -128,16 +132,22 @@ export class Context {
     return new Set(this.#opened.map(({ name }) => name)).size < this.#opened.length;
   }
 
-  /** Closes what the test left open and destroys its databases. */
+  /**
+   * Closes what the test left open, and destroys the databases whose names it chose. The others go with the folder, the profile or
+   * the process that they are in: to open and destroy one in Chromium takes longer than most tests.
+   */
   async cleanUp(): Promise<void> {
     const opened = this.#opened;
     this.#opened = [];
     // A test may have closed or destroyed its handle itself; a second close may then reject.
     await Promise.allSettled(opened.map(({ handle }) => handle.close()));
-    const distinct = new Map(
-      opened.map((one) => [JSON.stringify([one.name, (one.options as { prefix?: string })?.prefix]), one]),
+    const chosen = new Map(
+      opened
+        .filter(({ name }) => !this.#names.has(name))
+        .map((one) => [JSON.stringify([one.name, (one.options as { prefix?: string })?.prefix]), one]),
     );
-    for (const { name, options } of distinct.values()) {
+    this.#names.clear();
+    for (const { name, options } of chosen.values()) {
       await (options === undefined ? this.#open(name) : this.#open(name, options)).destroy();
     }
   }

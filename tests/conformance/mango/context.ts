@@ -1,7 +1,7 @@
-/** What the Mango suite is given: fresh databases that vanish after the test. */
+/** What the Mango suite is given: fresh databases that no other test sees, closed after the test. */
 import type { Database, Queries } from '@settledb/core';
 
-export type MangoDatabase = Pick<Database, 'put' | 'bulkDocs' | 'get' | 'allDocs' | 'changes' | 'destroy'> &
+export type MangoDatabase = Pick<Database, 'put' | 'bulkDocs' | 'get' | 'allDocs' | 'changes' | 'close'> &
   Pick<Queries, 'createIndex' | 'getIndexes' | 'deleteIndex' | 'find' | 'explain'>;
 
 export type OpenMango = (name: string) => MangoDatabase;
@@ -33,7 +33,7 @@ export class MangoContext {
   }
 
   async cleanUp(): Promise<void> {
-    await Promise.all(this.#opened.splice(0).map((db) => db.destroy()));
+    await Promise.all(this.#opened.splice(0).map((db) => db.close()));
   }
 }
 
