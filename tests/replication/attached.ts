@@ -2,15 +2,16 @@
 import { memory } from '@settledb/adapter-memory';
 import type { Peer } from '../../packages/replication/src/index';
 import { SettleDB } from '../../packages/settledb/src/settledb';
+import { base64 } from '../conformance/database/attachment-bytes';
 import { peer } from './databases';
+
+export { base64 };
 
 export type Db = SettleDB<Record<string, unknown>>;
 let count = 0;
 export const make = (): Db => new SettleDB(`attached-${count++}`, { adapter: memory() });
 export const bytes = (length: number, seed = 1): Uint8Array =>
-  Uint8Array.from({ length }, (_, i) => (Math.imul(i + seed, 2654435761) >>> 13) & 255);
-export const base64 = (data: Uint8Array): string =>
-  btoa(Array.from(data, (byte) => String.fromCharCode(byte)).join(''));
+  new Uint8Array(length).map((_, i) => (Math.imul(i + seed, 2654435761) >>> 13) & 255);
 
 export const put = (db: Db, id: string, files: Record<string, Uint8Array>, more: object = {}) =>
   db.put({

@@ -18,7 +18,7 @@ function pair(): { near: Db; far: Db; log: string[] } {
 }
 
 const bytes = (length: number, seed = 1): Buffer =>
-  Buffer.from(Uint8Array.from({ length }, (_, i) => (Math.imul(i + seed, 2654435761) >>> 13) & 255));
+  Buffer.from(new Uint8Array(length).map((_, i) => (Math.imul(i + seed, 2654435761) >>> 13) & 255));
 
 const digestOf = (data: Uint8Array): string => `md5-${createHash('md5').update(data).digest('base64')}`;
 

@@ -5,6 +5,7 @@
  * changed during the dump comes again at the end, as it is then, or comes only there.
  */
 import {
+  bestBytes,
   type CallOptions,
   closed,
   type Database,
@@ -14,7 +15,6 @@ import {
   isMissing,
   notImplemented,
   piecesOf,
-  portableBytes,
   type Seq,
   STUB_AT_HAND,
   streamOf,
@@ -302,7 +302,7 @@ async function* contentOf(
   for await (const piece of piecesOf(opened.stream, signal) as AsyncIterable<Uint8Array>) {
     writer.contentLength += piece.length;
     for (let at = 0; at < piece.length; at += DATA_BYTES)
-      writer.add({ data: portableBytes.toBase64([piece.slice(at, at + DATA_BYTES)]) });
+      writer.add({ data: bestBytes().toBase64([piece.slice(at, at + DATA_BYTES)]) });
     yield writer.flush();
   }
   yield writer.close();

@@ -1,5 +1,6 @@
 /** One attachment at `/db/doc/name`: GET and HEAD (with ranges), PUT, DELETE. */
 import {
+  bestBytes,
   conflict,
   type Database,
   type Doc,
@@ -7,7 +8,6 @@ import {
   type OpenAttachmentOptions,
   type OpenedAttachment,
   piecesOf,
-  portableBytes,
   rangeNotSatisfiable,
   unlessMissing,
   uuid,
@@ -159,12 +159,12 @@ export async function putAttachment(context: DatabaseContext, id: string, name: 
 
 /** Fails at the end, before anything is written, if the digest differs from the header Content-MD5. */
 async function* checked(bytes: Bytes, md5: string, id: string): AsyncGenerator<Uint8Array, void, void> {
-  const hasher = portableBytes.hasher();
+  const hasher = bestBytes().hasher();
   for await (const piece of bytes) {
     hasher.update(piece);
     yield piece;
   }
-  if (portableBytes.toBase64([hasher.digest()]) !== md5) throw digestMismatch(id);
+  if (bestBytes().toBase64([hasher.digest()]) !== md5) throw digestMismatch(id);
 }
 
 export async function deleteAttachment(context: DatabaseContext, id: string, name: string): Promise<Answer> {

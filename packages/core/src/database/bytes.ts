@@ -28,8 +28,8 @@ type NativeBytes = Uint8Array & { toBase64?: () => string };
 
 /** Characters of base64 decoded at a time; a multiple of four. */
 export const CHUNK_TEXT = CHUNK_BYTES;
-/** Characters made from bytes in one call: engines limit the arguments. */
-const PIECE = 0x8000;
+/** Characters made from bytes in one call: engines limit the arguments, and Node 20 takes twice as long for eight times as many. */
+const PIECE = 0x1000;
 
 export const portableBytes: Bytes = {
   hasher: () => new Md5(),
@@ -38,7 +38,7 @@ export const portableBytes: Bytes = {
     if (whole.toBase64 !== undefined) return whole.toBase64();
     let text = '';
     for (let at = 0; at < whole.length; at += PIECE)
-      text += String.fromCharCode(...whole.subarray(at, at + PIECE));
+      text += String.fromCharCode.apply(null, whole.subarray(at, at + PIECE) as unknown as number[]);
     return btoa(text);
   },
   fromBase64(text) {
