@@ -10,7 +10,7 @@ const there = new Map<string, string>();
 function noise(length: number): string {
   let text = '';
   while (text.length < length) {
-    const bytes = crypto.getRandomValues(new Uint8Array(30_000));
+    const bytes = crypto.getRandomValues(new Uint8Array(Math.min(30_000, length)));
     text += btoa(String.fromCharCode(...bytes));
   }
   return text.slice(0, length);

@@ -168,6 +168,16 @@ export function seeded(seed: number): () => number {
   };
 }
 
+const { VITE_SEED } = (import.meta as { env?: { VITE_SEED?: string } }).env ?? {};
+/** Another one in each run; one more for each test of a seed, which names it in its title. */
+let nextSeed = Number(VITE_SEED ?? Math.floor(Math.random() * 2 ** 31));
+
+/**
+ * So many seeds that no other test has. Some ten suites try theirs in each run, so few are enough for one (decisions/0026).
+ * `VITE_SEED` in the environment is the first.
+ */
+export const newSeeds = (count: number): number[] => Array.from({ length: count }, () => nextSeed++);
+
 export function shuffled<Item>(items: readonly Item[], random: () => number): Item[] {
   const mixed = [...items];
   for (let last = mixed.length - 1; last > 0; last -= 1) {

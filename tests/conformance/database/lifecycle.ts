@@ -57,12 +57,14 @@ function opening(context: Context): void {
     expect((await rejection(second.get('a'))).status).toBe(404);
   });
 
-  it('shares one store between fifty handles of a name', async () => {
+  it('has many handles of a name on one store', async () => {
     const name = context.name();
-    const handles = numbered(50).map(() => context.open(name));
+    // Apart, each catches up with what every other writes.
+    const count = context.features.onlySeveral ? 12 : 50;
+    const handles = numbered(count).map(() => context.open(name));
     await Promise.all(handles.map((db, index) => db.put({ _id: `doc-${index}` })));
     const counts = await Promise.all(handles.map(async (db) => (await db.info()).doc_count));
-    expect(new Set(counts)).toEqual(new Set([50]));
+    expect(new Set(counts)).toEqual(new Set([count]));
   });
 
   context.when('callbacks', 'answers a callback as well as the promise', async () => {

@@ -11,6 +11,7 @@ import {
   generation,
   getDoc,
   idsOf,
+  newSeeds,
   numbered,
   refused,
   seeded,
@@ -47,12 +48,13 @@ class Model {
 
 export function randomHistoriesConformance(context: Context): void {
   describe('beside a model', () => {
-    for (const seed of [31, 32, 33, 34, 35]) {
+    for (const seed of newSeeds(2)) {
       it(`answers as it does after every few writes (seed ${seed})`, () => history(context, seeded(seed)));
     }
 
-    context.when('databaseOptions', 'also with auto_compaction and a small revs_limit', () =>
-      history(context, seeded(36), { auto_compaction: true, revs_limit: 2 }),
+    const [seed] = newSeeds(1) as [number];
+    context.when('databaseOptions', `also with auto_compaction and a small revs_limit (seed ${seed})`, () =>
+      history(context, seeded(seed), { auto_compaction: true, revs_limit: 2 }),
     );
   });
 }
