@@ -244,24 +244,11 @@ describe('a bookmark', () => {
     ),
   );
 
-  it('is text for a URL, and says what was put into it', () =>
+  it('says what was put into it', () =>
     fc.assert(
       fc.property(fc.string(), key, fc.string({ unit: 'binary' }), (order, values, id) => {
         const given = JSON.parse(JSON.stringify({ order, key: values, id }));
-        const text = writeBookmark(given);
-        expect(text).toMatch(/^[\w-]*$/);
-        expect(readBookmark(text)).toEqual(given);
+        expect(readBookmark(writeBookmark(given))).toEqual(given);
       }),
     ));
-
-  it('of an earlier version is read as well', () => {
-    // `["x",["?~>"],"é"]`, whose base64 had its padding cut off.
-    for (const id of ['é', 'éa', 'éab']) {
-      const bytes = new TextEncoder().encode(JSON.stringify(['x', ['?~>'], id]));
-      const old = btoa(String.fromCharCode(...bytes)).replace(/[+/=]/g, (each) =>
-        each === '+' ? '-' : each === '/' ? '_' : '',
-      );
-      expect(readBookmark(old)).toEqual({ order: 'x', key: ['?~>'], id });
-    }
-  });
 });

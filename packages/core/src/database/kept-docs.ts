@@ -138,12 +138,14 @@ export function keptDocs(store: Store<DatabaseTables>): KeptDocs {
 }
 
 function isNestedDeeper(value: object, levels: number): boolean {
-  for (const each of Array.isArray(value) ? value : Object.values(value)) {
-    if (typeof each === 'object' && each !== null && (levels === 0 || isNestedDeeper(each, levels - 1)))
-      return true;
-  }
+  if (Array.isArray(value)) return value.some((each) => isDeeper(each, levels));
+  const fields = value as Record<string, unknown>;
+  for (const key in fields) if (isDeeper(fields[key], levels)) return true;
   return false;
 }
+
+const isDeeper = (value: unknown, levels: number): boolean =>
+  typeof value === 'object' && value !== null && (levels === 0 || isNestedDeeper(value, levels - 1));
 
 /** A deep copy of a value parsed from JSON. */
 export function copyOf<Value extends object>(value: Value): Value {

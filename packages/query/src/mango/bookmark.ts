@@ -21,30 +21,16 @@ export const NO_BOOKMARK = 'nil';
 /** The beginning of bookmarks of one order: half of their text, and usually the same as for the one before. */
 let known: { readonly order: string | undefined; readonly start: string } = { order: undefined, start: '' };
 
-/** URL-safe base64 of JSON. */
+/** JSON: base64 around it took a tenth of a find by one key. */
 export function writeBookmark({ order, key, id }: Bookmark): string {
-  if (known.order !== order) known = { order, start: base64Of(`[${JSON.stringify(order)},`) };
-  return known.start + base64Of(JSON.stringify([key, id]).slice(1));
-}
-
-function base64Of(text: string): string {
-  let bytes = text;
-  if (!/^[\0-\x7f]*$/.test(text)) {
-    bytes = '';
-    for (const byte of new TextEncoder().encode(text)) bytes += String.fromCharCode(byte);
-  }
-  // JSON is padded with spaces instead of base64 with `=`: so pieces can be joined, and there is hardly ever anything to replace.
-  const padded = bytes.padEnd(Math.ceil(bytes.length / 3) * 3);
-  const base64 = btoa(padded);
-  return /[+/]/.test(base64) ? base64.replaceAll('+', '-').replaceAll('/', '_') : base64;
+  if (known.order !== order) known = { order, start: `[${JSON.stringify(order)},` };
+  return `${known.start}${JSON.stringify(key)},${JSON.stringify(id)}]`;
 }
 
 /** @throws DatabaseError 400 `invalid_bookmark` */
 export function readBookmark(given: unknown): Bookmark {
   try {
-    const bytes = atob(String(given).replaceAll('-', '+').replaceAll('_', '/'));
-    const text = new TextDecoder().decode(Uint8Array.from(bytes, (each) => each.charCodeAt(0)));
-    const [order, key, id] = JSON.parse(text);
+    const [order, key, id] = JSON.parse(String(given));
     if (typeof order === 'string' && key !== undefined && typeof id === 'string') return { order, key, id };
   } catch {
     // Not one of our bookmarks: see below.
