@@ -64,8 +64,7 @@ async function openChromium(storage) {
 async function launchChromium(storage, options) {
   const { chromium } = await import('playwright');
   const { browserArgs, findUsersBrowser } = await loadSupport('find-browser');
-  const { nameOfStorage, removeProfile, storageArgs, temporaryProfile } =
-    await loadSupport('chromium-storage');
+  const { nameOfStorage, storageArgs, temporaryProfile } = await loadSupport('chromium-storage');
   const executablePath = findUsersBrowser();
   if (executablePath === undefined)
     throw new Error('No Chromium was found: install one, or set CHROMIUM_PATH.');
@@ -83,7 +82,6 @@ async function launchChromium(storage, options) {
     async close() {
       await context.close();
       await browser.close();
-      if (profile !== undefined) removeProfile(profile);
     },
   };
 }
