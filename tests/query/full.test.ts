@@ -1,8 +1,10 @@
 /** Where the storage is full an index cannot follow its documents: what is asked of it is answered all the same, from the documents. */
+import { file } from '@settledb/adapter-file';
 import { memory } from '@settledb/adapter-memory';
 import { quotaExceeded } from '@settledb/core';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { SettleDB } from '../../packages/settledb/src/settledb';
+import { Disk, failure } from '../file/disk';
 import { type Hooks, hooked } from '../support/hooked-adapter';
 
 const NEWER = Array.from({ length: 40 }, (_, n) => ({ _id: `b${String(n).padStart(2, '0')}`, n: n % 7 }));
@@ -152,4 +154,32 @@ describe('without room for an index', () => {
     expect(lengths[1]).toBe(lengths[0]! + 1);
     expect(failed).toEqual([]);
   });
+});
+
+// A file takes what one edit did to an index in the turn in which it is asked for: other code meets the full disk there.
+it('on a file, finds and views answer from the documents too', async () => {
+  const disk = new Disk();
+  const db = new SettleDB<{ n: number }>(`/settledb-no-such-folder/full-${++count}`, {
+    adapter: file({ files: disk }),
+    views: VIEWS,
+  });
+  undo.push(() => db.destroy());
+  await db.bulkDocs(OLDER);
+  await db.createIndex({ fields: ['n'], ddoc: 'n', name: 'n' });
+  const ask = async () => [
+    await db.query('rows', { key: 3 }),
+    await db.query('sums'),
+    (await db.find({ selector: { n: 3 } })).docs,
+  ];
+  await ask();
+  await db.put({ _id: 'b', n: 3 });
+  disk.fail = (call) => {
+    if (call.startsWith('write')) throw failure('ENOSPC');
+    return undefined;
+  };
+  const answers = await ask();
+  await expect(db.put({ _id: 'c', n: 3 })).rejects.toMatchObject({ name: 'quota_exceeded' });
+  disk.fail = () => undefined;
+  expect(answers).toEqual(await ask());
+  expect(answers[2]).toContainEqual(expect.objectContaining({ _id: 'b' }));
 });

@@ -78,7 +78,8 @@ export async function commitMapped(
 }
 
 /**
- * Like {@link commitMapped}, but at once, if all that is needed is in memory; otherwise `undefined`, and nothing was written.
+ * Like {@link commitMapped}, but at once, if all that is needed is in memory and the storage takes it; otherwise `undefined`, and nothing
+ * was written: `commitMapped` then reports why.
  * @param found see {@link oldRowsNow}
  */
 export function commitMappedNow(
@@ -90,7 +91,11 @@ export function commitMappedNow(
   origin: Origin,
 ): ViewStateRow[] | undefined {
   const { queries, plan } = commitOf(mapped, before, found, through, origin);
-  return store.writeNow?.(queries, plan)?.value;
+  try {
+    return store.writeNow?.(queries, plan)?.value;
+  } catch {
+    return undefined;
+  }
 }
 
 type CommitQueries = readonly [
