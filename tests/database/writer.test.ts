@@ -244,6 +244,24 @@ describe('the writer', () => {
     expect(gate.batches).toEqual([['a', 'b', 'c', 'd', 'e'], ['b', 'e'], ['f']]);
   });
 
+  it('writes removals by themselves too if the storage took none of the calls at once', async () => {
+    const batches: string[][] = [];
+    const writer = new Writer({
+      writeNow: () => {
+        throw quotaExceeded();
+      },
+      write: async (edits) => {
+        batches.push(ids(edits));
+        if (edits.length > 1) throw quotaExceeded();
+        return outcomesOf(edits);
+      },
+    });
+    const gone: Edit = { kind: 'local', id: 'b', rev: '0-1', deleted: true, body: '{}' };
+    const calls = [edit('a'), gone].map((each) => writer.add([each], undefined, ids));
+    expect((await Promise.allSettled(calls)).map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
+    expect(batches).toEqual([['a', 'b'], ['b']]);
+  });
+
   it('refuses removals that are refused by themselves, and everything that is refused for another reason', async () => {
     const gate = new Gate();
     const gone = (id: string): Edit => ({ kind: 'local', id, rev: '0-1', deleted: true, body: '{}' });

@@ -130,6 +130,7 @@ export class Writer {
         if (done === undefined) return { calls, edits };
         share(calls, done);
       } catch (error) {
+        if (isQuotaExceeded(error)) return { calls, edits }; // some may have room by themselves
         for (const call of calls) call.reject(error);
       }
     }
