@@ -1,4 +1,4 @@
-/** Each call of a database's life on files fails once: what is acknowledged stays, every call ends, and a new opening goes on. */
+/** Each call of a database's life on files, or of a compaction, fails once: what is acknowledged stays, every call ends, and a new opening goes on. */
 import { file } from '@settledb/adapter-file';
 import { expect, it } from 'vitest';
 import { SettleDB } from '../../packages/settledb/src/settledb';
@@ -27,6 +27,48 @@ it.each([
     expect(disk.openFiles, label).toBe(0);
     await life.check(open, label);
     expect([disk.list(name), disk.hasFolder(name)], label).toEqual([[], false]);
+    if (count < nth) break;
+  }
+});
+
+it.each([
+  'EIO',
+  'ENOSPC',
+])('loses nothing, and takes nothing for damaged, whichever call of a compaction fails with %s', async (code) => {
+  for (let nth = 1; ; nth++) {
+    const disk = new Disk();
+    const name = `/settledb-no-such-folder/compact-${code}-${nth}`;
+    const open = () =>
+      new SettleDB<{ n: number; text: string }>(name, {
+        adapter: file({ files: disk }),
+        durability: 'strict',
+      });
+    let db = open();
+    const docs = Array.from({ length: 300 }, (_, n) => ({ _id: `d${n}`, n, text: `${n} `.repeat(400) }));
+    const written = await db.bulkDocs(docs);
+    await db.compact();
+    const edited = docs
+      .filter((_, n) => n % 3 > 0)
+      .map((doc) => ({ ...doc, _rev: written[doc.n]!.rev!, n: -1 }));
+    await db.bulkDocs(edited);
+    const all = await db.allDocs({ include_docs: true });
+    await db.close();
+    db = open();
+    let count = 0;
+    disk.fail = () => {
+      if (++count === nth) throw failure(code);
+      return undefined;
+    };
+    const label = `call ${nth} with ${code}`;
+    await db.compact().catch(({ name }) => expect(name, label).toMatch(/^(io|quota_exceeded)$/));
+    disk.fail = () => undefined;
+    await db.compact().catch(({ name }) => expect(name, label).toBe('io'));
+    await db.close().catch(() => {});
+    expect(disk.openFiles, label).toBe(0);
+    db = open();
+    await db.compact();
+    expect(await db.allDocs({ include_docs: true }), label).toEqual(all);
+    await db.destroy();
     if (count < nth) break;
   }
 });

@@ -49,7 +49,7 @@ export async function rewriteAlone(
         return compactInPieces(store, aside, signal, error);
       });
     } catch (error) {
-      // Another context rewrote the storage, which `exclusively` should prevent: its rewrite then stands for this one.
+      // Another context rewrote the storage, which `exclusively` should prevent, or this one did and could not say so: that stands for it.
       if (!(error instanceof Overtaken)) throw error;
       await follower.catchUp();
       if (image.epoch === epoch)

@@ -12,7 +12,7 @@
  * The manifest counts dead texts as of `through`: what later commits free is in their own lists, and is counted when they
  * are applied to the manifest. So the old text of a row written meanwhile is not dead yet, whatever became of the row.
  */
-import { corrupt, ioError, lowerBound, type SortKey } from '@settledb/core';
+import { ioError, lowerBound, type SortKey } from '@settledb/core';
 import type { Aside } from './aside';
 import { BlockUse, isMostlyDead, type Use } from './block-use';
 import type { Rewritable } from './checkpoint';
@@ -223,14 +223,8 @@ class Rewriting {
     const cached = this.#image.pages.get(id);
     if (cached?.isWhole) return cached;
     const [text] = await this.#store.journal.load([id]);
-    if (text === undefined) throw this.#missing(id);
+    if (text === undefined) throw new Overtaken(`block ${id} went while it was being rewritten`);
     return decode(text);
-  }
-
-  #missing(id: number): Error {
-    return this.#image.epoch === this.#epoch && !this.#store.journal.shared
-      ? corrupt(`block ${id}, which the directory names, is not in the storage`)
-      : new Overtaken('a block went while it was being rewritten');
   }
 
   async #loadTexts(ids: ReadonlySet<number>): Promise<Map<number, string>> {
@@ -244,7 +238,7 @@ class Rewriting {
     const loaded = missing.length === 0 ? [] : await this.#store.journal.load(missing);
     for (const [i, id] of missing.entries()) {
       const text = loaded[i];
-      if (text === undefined) throw this.#missing(id);
+      if (text === undefined) throw new Overtaken(`block ${id} went while it was being rewritten`);
       texts.set(id, text);
     }
     return texts;
