@@ -85,3 +85,22 @@ it('that fails half way does not bring back a log that a vacuum replaced', async
   }
   expect(left).toEqual(new Set([0, 2]));
 });
+
+it('leaves no empty folder for good where no more files may be open', async () => {
+  for (let nth = 1, isCut = true; isCut; nth++) {
+    const disk = new Disk();
+    const db = new SettleDB(FOLDER, { adapter: file({ files: disk }) });
+    await db.put({ _id: 'a' });
+    await db.close();
+    let opened = 0;
+    disk.fail = (call) => {
+      if (/^open|^make$/.test(call) && ++opened === nth) throw failure('EMFILE');
+      return undefined;
+    };
+    await new SettleDB(FOLDER, { adapter: file({ files: disk }) }).destroy().catch(() => {});
+    isCut = opened >= nth;
+    disk.fail = () => undefined;
+    await file({ files: disk }).destroy(FOLDER);
+    expect([nth, disk.hasFolder(FOLDER)]).toEqual([nth, false]);
+  }
+});

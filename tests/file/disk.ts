@@ -148,7 +148,8 @@ export class Disk implements NodeFiles {
 
   list(folder: string): string[] {
     this.fail('list');
-    return [...this.#names.keys()].filter((path) => dirname(path) === folder).map((path) => basename(path));
+    const paths = [...this.#names.keys(), ...this.#folders];
+    return paths.filter((path) => dirname(path) === folder).map((path) => basename(path));
   }
 
   makeFolder(folder: string): string | undefined {
@@ -160,6 +161,8 @@ export class Disk implements NodeFiles {
 
   removeFolder(folder: string): void {
     this.fail('removeFolder');
+    if ([...this.#names.keys(), ...this.#folders].some((path) => dirname(path) === folder))
+      throw failure('ENOTEMPTY');
     this.#folders.delete(folder);
     this.#durableFolders.delete(folder);
   }

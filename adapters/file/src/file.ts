@@ -110,7 +110,15 @@ async function destroyFolder(files: NodeFiles, folder: string): Promise<void> {
     lock.clear();
   } finally {
     lock.release();
+    await removeEmptied(files, folder);
   }
-  await files.syncFolder(folder);
-  removeFolderIfEmpty(files, folder);
+}
+
+/** Also after a failure: an empty folder has no trace of a database, so nobody would remove it later. */
+async function removeEmptied(files: NodeFiles, folder: string): Promise<void> {
+  try {
+    await files.syncFolder(folder);
+  } finally {
+    removeFolderIfEmpty(files, folder);
+  }
 }
