@@ -60,6 +60,18 @@ describe.each([
     expect(await read(await open(newer))).toContainEqual(row);
   });
 
+  it('is refused by an older one that is open, each time, when the newer one has gone', async () => {
+    const open = setUp();
+    const old = await open(older);
+    await write(old, 'rows', { id: 'a', text: 'first' });
+    const store = await open(newer);
+    await write(store, into, row);
+    await store.close();
+    for (let times = 0; times < 2; times++)
+      await expect(old.read([{ from: 'rows', range: {} }])).rejects.toMatchObject(REFUSED);
+    expect(old.readNow?.([{ from: 'rows', range: {} }])).toBeUndefined();
+  });
+
   it('is refused by an older one that opens it, as commits and as pages', async () => {
     const open = setUp();
     const store = await open(newer);

@@ -13,7 +13,7 @@ export class Follower {
   readonly #journal: Journal;
   readonly #image: Image;
   readonly #changed: () => void;
-  /** Running calls whose answer may contain what others committed. */
+  /** Running calls whose answer may contain what others committed, and answers that could not be taken in. */
   #underWay = 0;
 
   constructor(journal: Journal, image: Image, changed: () => void) {
@@ -64,7 +64,9 @@ export class Follower {
 
   #absorb(state: JournalState): void {
     const before = this.#image.position;
+    this.#underWay++; // for good if it cannot be taken in: the journal has it now, and memory lags behind
     this.#image.absorb(state);
+    this.#underWay--;
     if (!this.#image.isAt(before)) this.#changed();
   }
 
