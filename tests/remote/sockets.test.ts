@@ -83,6 +83,11 @@ const asked = async (url: string, init?: RequestInit): Promise<Response> => {
   }
 };
 const AGAIN = 5;
+/** A document with the attachment `x`, as multipart. */
+const related = (data: string) =>
+  `--b\r\nContent-Type: application/json\r\n\r\n${JSON.stringify({
+    _attachments: { x: { follows: true, content_type: 'text/plain', length: data.length } },
+  })}\r\n--b\r\n\r\n${data}\r\n--b--`;
 const HEAD = (path: string, method = 'GET') => `${method} ${path} HTTP/1.1\r\nHost: localhost\r\n`;
 
 describe('a client that is slow', () => {
@@ -132,6 +137,19 @@ describe('work that takes longer than a client may', () => {
     return { open: async () => slowly as unknown as Database, timeouts: { idle: 100 } };
   }
 
+  /** A database that waits before it writes documents. */
+  async function slowToTake(wait: () => Promise<void>): Promise<Partial<ServerOptions>> {
+    const store = await openLogStore<DatabaseTables>(await memory().open('slow'), schema);
+    const db = await LocalDatabase.open(store, { name: 'slow', adapter: 'memory' });
+    const { put, putAttachment } = db;
+    const slowly = Object.assign(db, {
+      put: (...given: Parameters<typeof put>) => wait().then(() => put.apply(db, given)),
+      putAttachment: (...given: Parameters<typeof putAttachment>) =>
+        wait().then(() => putAttachment.apply(db, given)),
+    });
+    return { open: async () => slowly as unknown as Database, timeouts: { idle: 100 } };
+  }
+
   it('is answered at its end, by GET and by POST', async () => {
     const server = await start(await slow(() => new Promise((resolve) => setTimeout(resolve, 450))));
     await asked(`${server.url}/slow`, { method: 'PUT' });
@@ -149,6 +167,21 @@ describe('work that takes longer than a client may', () => {
       text = done.text();
     }
     expect(text).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
+  // The client cannot send more than the server and the system hold: it waits, though its request is not there whole.
+  it.each([
+    ['an attachment', 'application/octet-stream', (data: string) => data],
+    ['a document with attachments', 'multipart/related; boundary=b', related],
+  ])('is done for %s of which a part is not taken yet', async (_, type, form) => {
+    const data = 'x'.repeat(16 * 2 ** 20);
+    const server = await start(await slowToTake(() => new Promise((resolve) => setTimeout(resolve, 450))));
+    await asked(`${server.url}/slow`, { method: 'PUT' });
+    const path = type.startsWith('multipart') ? 'slow/a' : 'slow/a/x';
+    const headers = { 'content-type': type };
+    const put = await asked(`${server.url}/${path}`, { method: 'PUT', headers, body: form(data) });
+    expect(put.status).toBe(201);
+    expect(await (await asked(`${server.url}/slow/a/x`)).text()).toHaveLength(data.length);
   });
 
   it('is not for a body that does not come, and ends when the client goes', async () => {

@@ -218,17 +218,14 @@ interface Both {
   readonly outgoing: ServerResponse;
 }
 
-/** Whether a request has arrived whole, its answer has not been sent, and the client has taken all there is of it. */
+/** Whether all that the client sent of its request waits for us, its answer has not been sent, and the client has taken all there is of it. */
 function isOurTurn(socket: Socket, last: Both | undefined): boolean {
   if (last === undefined) return false;
   const { incoming, outgoing } = last;
   // Of several requests sent at once, the last one is answered last.
-  return (
-    incoming.complete &&
-    !outgoing.writableEnded &&
-    outgoing.writableLength === 0 &&
-    socket.writableLength === 0
-  );
+  // While what came of a body is not taken, its client cannot send more: a database may be busy between two attachments.
+  const isHere = incoming.complete || incoming.readableLength > 0 || incoming.isPaused();
+  return isHere && !outgoing.writableEnded && outgoing.writableLength === 0 && socket.writableLength === 0;
 }
 
 /** Tells the bridge that the answer is already being sent. */
