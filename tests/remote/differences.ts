@@ -260,6 +260,11 @@ export const REASONS: readonly Reason[] = [
     why: 'the error does not say which attachment is not base64',
   },
   {
+    request: /rec_la\/_bulk_docs/,
+    what: /reason: "c: x"/,
+    why: 'an attachment that is too large within _bulk_docs is named with its document',
+  },
+  {
     request: /rec_at\/a/,
     what: /status 201, CouchDB 412|another revision|409, CouchDB 201|body.v: 1|200, CouchDB 404|revpos: 6/,
     why: 'what a stub says about type, length and revpos is ignored, so it cannot be wrong (and later answers differ because of that edit)',

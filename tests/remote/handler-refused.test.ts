@@ -180,6 +180,33 @@ describe('the body of a request', () => {
     ).toBe(201);
   });
 
+  it('is refused by the name of the document that is too large, as none of the others is written', async () => {
+    const server = testServer({ limits: { document: 1000, attachment: 1000 } });
+    await server.ask('PUT', '/db');
+    const photo = { data: btoa('x'.repeat(2000)) };
+    const many = Object.fromEntries(Array.from({ length: 10_001 }, (_, i) => [`f${i}`, { stub: true }]));
+    for (const [doc, refusal] of [
+      [
+        { _id: 'b', _attachments: { photo } },
+        { error: 'attachment_too_large', reason: 'b: photo' },
+      ],
+      [{ _attachments: { photo } }, { error: 'attachment_too_large', reason: 'docs[1]: photo' }],
+      [
+        { _id: 'b', a: 'x'.repeat(1000) },
+        { error: 'document_too_large', reason: 'b' },
+      ],
+      [{ a: 'x'.repeat(1000) }, { error: 'document_too_large', reason: 'docs[1]' }],
+      [
+        { _id: 'b', _attachments: many },
+        { error: 'too_large', reason: 'b: A document may have 10000 attachments' },
+      ],
+    ] as const) {
+      const { status, body } = await server.ask('POST', '/db/_bulk_docs', { docs: [{ _id: 'a' }, doc] });
+      expect([status, body]).toEqual([413, refusal]);
+    }
+    expect((await server.ask('GET', '/db')).body.doc_count).toBe(0);
+  });
+
   it('has no number that is larger than any there is, however it is written', async () => {
     const server = testServer();
     await server.ask('PUT', '/db');

@@ -11,9 +11,9 @@ import {
   tooLarge,
   uuid,
 } from '@settledb/core';
-import { type Answer, jsonTextResponse } from './server-answer';
+import { type Answer, failure, jsonTextResponse } from './server-answer';
 import { checkObject, readJsonText, readObject, upTo } from './server-body';
-import type { DatabaseContext } from './server-context';
+import type { DatabaseContext, Limits } from './server-context';
 import { checkDoc, checkRev } from './server-docs';
 import { parseJson } from './server-json';
 import { portionsOf } from './server-portions';
@@ -41,12 +41,24 @@ export async function bulkDocs(context: DatabaseContext): Promise<Answer> {
   }
   // All are checked before any is written.
   for await (const some of portionsOf(docs, WRITTEN_AT_ONCE))
-    for (const doc of some) checkSize(checkDoc(doc) as Doc, server.limits, text.length);
+    for (const doc of some) checkSizeAmong(docs, checkDoc(doc) as Doc, server.limits, text.length);
   const rows: string[] = [];
   for await (const some of portionsOf(docs as Doc[], WRITTEN_AT_ONCE))
     for (const row of await writeSome(context, some, new_edits !== false, text))
       rows.push(JSON.stringify(row));
   return jsonTextResponse(201, `[${rows.join()}]\n`);
+}
+
+/** As {@link checkSize}; the error names the document, as it refuses the whole request. CouchDB's names the attachment alone. */
+function checkSizeAmong(docs: readonly unknown[], doc: Doc, limits: Limits, sent: number): void {
+  try {
+    checkSize(doc, limits, sent);
+  } catch (error) {
+    if (!isDatabaseError(error)) throw error;
+    const { status, name, reason } = error;
+    const which = doc._id ?? `docs[${docs.indexOf(doc)}]`;
+    throw failure(status, name, name === 'document_too_large' ? which : `${which}: ${reason}`);
+  }
 }
 
 /** @param text of the request @returns the rows of the answer */
