@@ -8,6 +8,7 @@ import { noise } from '../conformance/database/attachment-bytes';
 import { large, md5, setUp, sumOf } from './attachment-support';
 import { failureOf, meddled, ORIGIN, testServer } from './support';
 
+const JSON_ONLY = { accept: 'application/json' };
 const small = Uint8Array.of(0, 13, 10, 45, 45, 255);
 
 describe('attachments over HTTP', () => {
@@ -150,6 +151,9 @@ describe('attachments over HTTP', () => {
     });
     expect(await sumOf(await db.getAttachment('z', 't'))).toEqual(md5(new Uint8Array(text)));
     const back = await db.bulkGet({ docs: [{ id: 'z', rev: '1-a' }], attachments: true });
+    // All leaves of a document, which is what a server gives where no revision is named.
+    const leaves = await db.bulkGet({ docs: [{ id: 'z' }], attachments: true });
+    expect(leaves).toEqual(back);
     const { t } = (
       back.results[0]!.docs[0] as unknown as { ok: { _attachments: Record<string, { data: string }> } }
     ).ok._attachments;
@@ -170,6 +174,9 @@ describe('attachments over HTTP', () => {
     expect(await bulkGet('att_encoding_info=true')).toEqual({ ...stub, ...info });
     expect(await bulkGet('attachments=true')).toEqual(whole);
     expect(await bulkGet('attachments=true&att_encoding_info=true')).toEqual({ ...whole, ...info });
+    const told = (await server.ask('GET', '/db/z?open_revs=all&att_encoding_info=true', undefined, JSON_ONLY))
+      .body;
+    expect(told[0].ok._attachments.t).toEqual({ ...stub, ...info });
     const wrong = { ...doc, _rev: '1-b', _attachments: { t: { ...doc._attachments.t, digest: md5(text) } } };
     expect(await db.bulkDocs([wrong as never], { new_edits: false })).toMatchObject([
       { id: 'z', status: 400 },

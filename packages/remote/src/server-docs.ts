@@ -192,13 +192,15 @@ type OpenRevsOptions = GetOptions & { readonly open_revs: 'all' | readonly Rev[]
 const getRows = (database: Database, id: string, options: OpenRevsOptions): Promise<OpenRevsRow[]> =>
   database.get(id, options);
 
-/** The revisions asked for, without the data of attachments; if the database can, each is made when it is taken. */
+/** The revisions asked for, without the data of attachments; if the database can, each is made when it is taken. How content is encoded is looked up for all. */
 export const rowsOf = (
   database: Database,
   id: string,
   options: OpenRevsOptions,
 ): Promise<Iterable<OpenRevsRow>> =>
-  hasRows(database) ? database.openRevs(id, options) : getRows(database, id, options);
+  hasRows(database) && !options.att_encoding_info
+    ? database.openRevs(id, options)
+    : getRows(database, id, options);
 
 const hasRows = (database: Database): database is Database & RowSource =>
   typeof (database as Partial<RowSource>).openRevs === 'function';
