@@ -91,3 +91,18 @@ it('what has no line end is no dump, however long it is: its beginning is read, 
   expect(pulled).toBeLessThan(20);
   expect(await make().load(utf8('\n [{"_id":"a"}]'))).toMatchObject({ ok: true, docs_written: 1 });
 });
+
+it.each([
+  ['of other bytes', STUB, { data: 'aGo=' }],
+  ['of another length', { ...STUB, length: 3 }, DATA],
+  ['not encoded as its document says', { ...STUB, encoding: 'gzip', encoded_length: 2 }, DATA],
+])('content %s is refused with its document, and the others are loaded', async (_, f, data) => {
+  const doc = { ...DOC, _attachments: { f } };
+  const other = { doc: { _id: 'b', _rev: DOC._rev } };
+  const db = make();
+  const end = { ...END, docs: 2 };
+  const dump = sealed([HEADER], [{ doc, content: ['f'] }], [data], [other], [end]);
+  const { docs_written, errors } = await db.load(dump);
+  expect([docs_written, errors.map(({ id, status }) => `${id} ${status}`)]).toEqual([1, ['a 400']]);
+  expect((await db.allDocs()).rows.map(({ id }) => id)).toEqual(['b']);
+});

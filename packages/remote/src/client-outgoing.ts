@@ -12,6 +12,7 @@ import {
   isLocalId,
   type NewAttachment,
   noData,
+  notImplemented,
   streamOf,
   uuid,
   writtenJson,
@@ -93,7 +94,9 @@ export async function prepareDoc(
   for (const { name, type, encoding, data } of parts) {
     if (data instanceof Source) continue; // It is larger than that.
     const { revpos } = attachments[name] as { revpos?: number };
-    // Base64 within JSON is of the decoded content: JSON cannot say that it is encoded.
+    // Base64 within JSON is of the decoded content: JSON cannot say that it is encoded. Under another digest nothing that refers to it would find it.
+    if (encoding !== undefined && isLocalId(doc._id!))
+      throw notImplemented('A server takes no encoded attachments of _local documents');
     const content = encoding === undefined ? data.arrayBuffer() : unpacked(data, name);
     const text = bytes.toBase64([new Uint8Array(await content)]);
     attachments[name] = { content_type: type, data: text, ...(revpos === undefined ? {} : { revpos }) };
