@@ -4,6 +4,7 @@ import {
   type BulkDocsRow,
   badRequest,
   type CallOptions,
+  either,
   errorWith,
   failureRow,
   isDatabaseError,
@@ -140,20 +141,26 @@ export async function openAttachment(
   if ((start > 0 && start >= length) || (end != null && end <= start && length > 0))
     throw rangeNotSatisfiable();
   const whole = start === 0 && last === length;
-  const byDoc = { rev: doc._rev, start, last, length, signal };
+  const byDoc = { rev: doc._rev, start, last, length };
   if (options.encoded === true && whole && encoding !== undefined && encoded_length !== undefined) {
     const coded = { last: encoded_length, length: encoded_length, as_stored: true };
-    const stored = isDotId(id)
-      ? readDotPart(http, id, name, { ...byDoc, ...coded })
-      : readStored(http, doc, name, { digest, length: encoded_length, signal });
+    const stored = (reading: AbortSignal) =>
+      isDotId(id)
+        ? readDotPart(http, id, name, { ...byDoc, ...coded, signal: reading })
+        : readStored(http, doc, name, { digest, length: encoded_length, signal: reading });
     const about = { content_type, digest, revpos, length, encoding, encoded_length };
-    return { ...about, size: encoded_length, stream: streamOf(stored) };
+    return { ...about, size: encoded_length, stream: leavable(signal, stored) };
   }
   const divisible = encoding === undefined;
-  const ask = (range: string | undefined): Promise<Opened> =>
-    http.open(attachmentCall(id, name, { rev: doc._rev, signal }, range));
   const checked = divisible && whole ? digest : undefined;
-  const about = { start, last, whole, name, bytes: http.bytes, digest: checked, divisible, signal };
+  const about = { start, last, whole, name, bytes: http.bytes, digest: checked, divisible };
+  const read = (reading: AbortSignal) => {
+    const ask = (range: string | undefined): Promise<Opened> =>
+      http.open(attachmentCall(id, name, { rev: doc._rev, signal: reading }, range));
+    return isDotName(id, name)
+      ? readDotPart(http, id, name, { ...byDoc, signal: reading })
+      : download(ask, { ...about, signal: reading });
+  };
   return {
     content_type,
     digest,
@@ -162,8 +169,29 @@ export async function openAttachment(
     // The platform's fetch has already decoded the bytes.
     ...(encoded_length === undefined ? {} : { encoded_length }),
     size: last - start,
-    stream: streamOf(isDotName(id, name) ? readDotPart(http, id, name, byDoc) : download(ask, about)),
+    stream: leavable(signal, read),
   };
+}
+
+/** What `read` gives, as a stream: whoever leaves it ends what it waits for. */
+function leavable(
+  signal: AbortSignal | undefined,
+  read: (reading: AbortSignal) => AsyncGenerator<Uint8Array, void, void>,
+): ReadableStream<Uint8Array> {
+  const leaving = new AbortController();
+  async function* pieces(): AsyncGenerator<Uint8Array, void, void> {
+    const both = either(signal, leaving.signal);
+    try {
+      yield* read(both.signal);
+    } finally {
+      both.leave();
+    }
+  }
+  const all = pieces();
+  return streamOf(all, (reason) => {
+    leaving.abort(reason);
+    return all.return();
+  });
 }
 
 /** By a request of its own, so that the document's other attachments need not be known. */

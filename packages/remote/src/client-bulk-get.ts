@@ -171,7 +171,10 @@ async function oneByOne<Content extends object>(
   const work = async (): Promise<void> => {
     while (next < docs.length) {
       const i = next++;
-      results[i] = await getOne<Content>(http, docs[i]!, options);
+      results[i] = await getOne<Content>(http, docs[i]!, options).catch((error: unknown) => {
+        next = docs.length; // The call has failed: nobody reads what the others would bring.
+        throw error;
+      });
     }
   };
   await Promise.all(Array.from({ length: Math.min(CONCURRENT_GETS, docs.length) }, work));

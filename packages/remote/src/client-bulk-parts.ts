@@ -18,10 +18,10 @@ export type PartsOrJson =
 /** Asks for bytes rather than base64, where the server supports it. */
 export async function withParts(http: Http, call: Call, options: ReceiveOptions): Promise<PartsOrJson> {
   const accept = 'multipart/mixed, application/json;q=0.9';
-  const { response, pieces } = await http.open({ ...call, accept });
-  const type = response.headers.get('content-type');
-  if (!type?.startsWith('multipart/')) return { json: parseJson(await readText(pieces)) };
-  return { parts: await receiveParts(type, pieces, options, http.bytes) };
+  const answer = await http.open({ ...call, accept });
+  const type = answer.response.headers.get('content-type');
+  if (!type?.startsWith('multipart/')) return { json: parseJson(await readText(answer.pieces)) };
+  return { parts: await receiveParts(answer, options, http.bytes) };
 }
 
 /** Parts do not name their requests: they answer them in order, or, if a server uses another order, each answers the one it fits. */

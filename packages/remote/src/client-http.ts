@@ -98,6 +98,8 @@ export interface Opened {
   readonly response: Response;
   /** Its bytes. Errors while they are read are those of {@link Http.json}. */
   readonly pieces: AsyncGenerator<Uint8Array, void, void>;
+  /** To be called when the pieces are not read at all. */
+  readonly leave: () => void;
 }
 
 /** What all requests of one database share. */
@@ -184,9 +186,9 @@ export class Http {
     call.signal?.throwIfAborted();
     if (this.#closed) throw closed();
     const request = new Idle(call.idleMs ?? IDLE_TIMEOUT_MS, call.signal);
-    const leave = this.onClose(request.abort);
+    const unlisten = this.onClose(request.abort);
     const end = (): void => {
-      leave();
+      unlisten();
       request.end();
     };
     const fail = (error: unknown): never => {
@@ -195,7 +197,11 @@ export class Http {
     try {
       const response = await this.#ask(call, request);
       const pieces = piecesOf(response, request, end, fail);
-      if (response.ok) return { response, pieces };
+      const leave = (): void => {
+        end();
+        leaveUnread(response);
+      };
+      if (response.ok) return { response, pieces, leave };
       const text = await readText(pieces).catch((error: unknown) => {
         // A body that cannot be read as text says nothing beyond the status.
         if (request.isBroken) throw error;
@@ -212,21 +218,33 @@ export class Http {
   /** Sends the request, and once more after credentials were renewed, or when the database turned out to be elsewhere. */
   async #ask(call: Call, request: Idle): Promise<Response> {
     let response = await request.race(this.#send(call, request, false));
-    if (response.status === 401 && (await request.race(this.#line.auth.renew()))) {
-      response.body?.cancel().catch(() => {});
-      response = await request.race(this.#send(call, request, true));
-    }
-    if (response.status === 415 && this.#line.compressor !== undefined) {
-      // The server does not accept compressed bodies after all.
-      this.#line.compressor = Promise.resolve(undefined);
-      response = await request.race(this.#send(call, request, false));
-    }
-    if (!response.redirected) return response;
-    this.#follow(call, response.url);
-    // fetch turns a redirected POST into a GET, whose answer is not an answer to what was asked.
-    if (call.method !== 'POST' || (response.ok && WRITES.includes(call.path))) return response;
-    response.body?.cancel().catch(() => {});
-    return request.race(this.#send(call, request, false));
+    const sendAgainIf = async (
+      isNeeded: () => Promise<boolean> | boolean,
+      renewed = false,
+    ): Promise<void> => {
+      try {
+        if (!(await isNeeded())) return;
+      } catch (error) {
+        leaveUnread(response);
+        throw error;
+      }
+      leaveUnread(response);
+      response = await request.race(this.#send(call, request, renewed));
+    };
+    if (response.status === 401) await sendAgainIf(() => request.race(this.#line.auth.renew()), true);
+    if (response.status === 415 && this.#line.compressor !== undefined)
+      await sendAgainIf(() => {
+        // The server does not accept compressed bodies after all.
+        this.#line.compressor = Promise.resolve(undefined);
+        return true;
+      });
+    if (response.redirected)
+      await sendAgainIf(() => {
+        this.#follow(call, response.url);
+        // fetch turns a redirected POST into a GET, whose answer is not an answer to what was asked.
+        return call.method === 'POST' && !(response.ok && WRITES.includes(call.path));
+      });
+    return response;
   }
 
   /** From now on, requests go where the database was found. @throws redirected, to another server, which gets none of our credentials */
@@ -306,8 +324,10 @@ export class Http {
     };
     const response = await fetch(url, init);
     checkResponse(response);
+    // A fetch that does not heed its signal: nobody waits for this any more.
+    if (signal.aborted) leaveUnread(response);
     if (pieces && REDIRECTS.includes(response.status)) {
-      response.body?.cancel().catch(() => {});
+      leaveUnread(response);
       return this.#send(call, request, again, true); // `fetch` sends on what it is given whole.
     }
     auth.heard(response);
@@ -335,6 +355,9 @@ export class Http {
     return unreachable(name, error);
   }
 }
+
+/** Frees the connection of an answer that nobody reads. */
+const leaveUnread = ({ body }: Response): void => void body?.cancel().catch(() => {});
 
 /** Bytes; of a text about as many. */
 function sizeOf(body: BodyInit | undefined): number {

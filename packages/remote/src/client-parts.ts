@@ -6,6 +6,7 @@ import { type AttachmentsOptions, type Bytes, type ExistingDoc, isDatabaseError 
 import { MAX_ANSWER_LENGTH, MAX_ATTACHMENT_BYTES, parseJson, readText } from './client-answer';
 import { differs } from './client-check';
 import { badResponse, type RemoteError } from './client-error';
+import type { Opened } from './client-http';
 import { checkHashed } from './client-receive';
 import { boundaryOf, type Part, readMultipart } from './multipart';
 import { attachmentOrder } from './multipart-order';
@@ -24,22 +25,32 @@ export type Received = { readonly doc: ExistingDoc } | { readonly other: Record<
 
 /** @throws bad_response, corrupt */
 export async function receiveParts(
-  contentType: string | null,
-  pieces: AsyncIterable<Uint8Array>,
+  answer: Opened,
   options: ReceiveOptions,
   bytes: Bytes,
 ): Promise<Received[]> {
-  const boundary = boundaryOf(contentType);
-  if (boundary === undefined) throw badResponse('it is no multipart');
+  const boundary = boundaryIn(answer);
   const received: Received[] = [];
   const room = { bytes: MAX_ATTACHMENT_BYTES, text: MAX_ANSWER_LENGTH };
   try {
-    for await (const part of readMultipart(emptyOr(pieces, boundary), boundary))
+    for await (const part of readMultipart(emptyOr(answer.pieces, boundary), boundary))
       received.push(await receivePart(part, options, bytes, room));
   } catch (error) {
     throw asAnswer(error);
   }
   return received;
+}
+
+/** What is between the parts of an answer. @throws bad_response for one that has none, and is left */
+export function boundaryIn({ response, leave }: Opened): string {
+  try {
+    const boundary = boundaryOf(response.headers.get('content-type'));
+    if (boundary !== undefined) return boundary;
+    throw badResponse('it is no multipart');
+  } catch (error) {
+    leave();
+    throw asAnswer(error);
+  }
 }
 
 /** If a server sent malformed parts, its answer is bad, not our request. */

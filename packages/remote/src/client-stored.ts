@@ -7,11 +7,10 @@
 import type { ExistingDoc } from '@settledb/core';
 import { parseJson, readText } from './client-answer';
 import * as check from './client-check';
-import { badResponse } from './client-error';
 import type { Call, Http } from './client-http';
-import { asAnswer, lacking, nextPart } from './client-parts';
+import { asAnswer, boundaryIn, lacking, nextPart } from './client-parts';
 import { checkHashed } from './client-receive';
-import { boundaryOf, readMultipart } from './multipart';
+import { readMultipart } from './multipart';
 import { attachmentOrder } from './multipart-order';
 import { encodeDocId, isObject } from './wire';
 
@@ -38,10 +37,8 @@ export async function* readStored(
   name: string,
   stored: Stored,
 ): AsyncGenerator<Uint8Array, void, void> {
-  const { response, pieces } = await http.open(documentCall(doc, stored.signal));
-  const boundary = boundaryOf(response.headers.get('content-type'));
-  if (boundary === undefined) throw badResponse('a document with attachments is no multipart');
-  const parts = readMultipart(pieces, boundary);
+  const answer = await http.open(documentCall(doc, stored.signal));
+  const parts = readMultipart(answer.pieces, boundaryIn(answer));
   try {
     const text = await readText((await nextPart(parts)).body);
     const { _attachments } = check.checkObject(parseJson(text), 'the document');
