@@ -27,6 +27,8 @@ export type Call = keyof NodeFiles | 'openFolder';
 export class Disk implements NodeFiles {
   /** Throws to let the call fail; a number lets a read or a write move only so many bytes. */
   fail: (call: Call) => number | undefined = () => undefined;
+  /** A system may have given the number to another file by then, which would be closed instead. */
+  closedTwice = 0;
   #names = new Map<string, Inode>();
   #durableNames = new Map<string, Inode>();
   readonly #folders = new Set<string>();
@@ -57,6 +59,7 @@ export class Disk implements NodeFiles {
   }
 
   close(fd: number): void {
+    if (!this.#open.has(fd)) this.closedTwice++;
     this.#inode(fd);
     this.#open.delete(fd);
     this.fail('close');

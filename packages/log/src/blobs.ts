@@ -85,19 +85,11 @@ export class BlobFiles {
     }
     const path = join(this.#folder, place);
     await this.#make();
-    // Step by step: an error thrown by the chunks is not the disk's, whatever code it has.
     const fd = await this.#onDisk(path, () => this.#files.make(path));
+    const closing = (): void => this.#try(path, () => this.#files.close(fd));
     try {
-      let end = 0;
-      let start: Bytes = MAGIC;
-      for await (const chunk of chunks) {
-        end = await this.#onDisk(path, () => this.#write(fd, framed(start, chunk), end));
-        start = Bytes.alloc(0);
-      }
-      if (durability === 'strict') await this.#onDisk(path, () => this.#files.sync(fd));
-      this.#try(path, () => this.#files.close(fd));
+      await this.#fill(fd, path, chunks, durability).finally(closing);
     } catch (error) {
-      closeQuietly(this.#files, fd);
       removeQuietly(this.#files, path);
       throw error;
     }
@@ -222,6 +214,22 @@ export class BlobFiles {
   async #read(fd: number, room: Bytes, at: number): Promise<number> {
     if (room.length > SYNC_BYTES) return readFully(this.#files, fd, room, at);
     return readFullySync(this.#files, fd, room, at);
+  }
+
+  /** Step by step: an error thrown by the chunks is not the disk's, whatever code it has. */
+  async #fill(
+    fd: number,
+    path: string,
+    chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+    durability: Durability,
+  ): Promise<void> {
+    let end = 0;
+    let start: Bytes = MAGIC;
+    for await (const chunk of chunks) {
+      end = await this.#onDisk(path, () => this.#write(fd, framed(start, chunk), end));
+      start = Bytes.alloc(0);
+    }
+    if (durability === 'strict') await this.#onDisk(path, () => this.#files.sync(fd));
   }
 
   async #syncFile(path: string): Promise<void> {
