@@ -81,6 +81,12 @@ async function* gunzipped(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint
   }
 }
 
+/** Ends a stream that nothing was read from. */
+export function leaveUnread(input: Input): void {
+  const stream = input as ReadableStream | undefined;
+  if (typeof stream?.getReader === 'function' && !stream.locked) stream.cancel().catch(() => {});
+}
+
 async function* bytesOf(input: Input, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   signal.throwIfAborted();
   if (ArrayBuffer.isView(input)) yield checked(input);

@@ -3,7 +3,7 @@ import { badRequest, type Seq } from '@settledb/core';
 import { checkProgress } from './check';
 import { checkBeginning, loadJson, loadPouchDump } from './foreign';
 import { FORMAT, isObject, truncated } from './format';
-import { after, ahead, type Input, linesOf, textOf, whileReading } from './lines';
+import { after, ahead, type Input, leaveUnread, linesOf, textOf, whileReading } from './lines';
 import { checkVersion, SectionLoader } from './sections';
 import { type Counts, type LoadOptions, type Target, Writer } from './writer';
 
@@ -33,6 +33,7 @@ export async function load(target: Target, input: Input, options: LoadOptions = 
     } finally {
       // A source that does not heed a signal ends when it likes.
       text.return(undefined).catch(() => {});
+      leaveUnread(input);
     }
   });
 }

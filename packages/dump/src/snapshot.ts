@@ -71,16 +71,21 @@ export async function writeSnapshot(
     chunks.push({ name, length: bytes.length });
     text = '';
   };
-  for (;;) {
-    options.signal?.throwIfAborted();
-    const { done, value } = await lines.next();
-    if (!done) text += value;
-    if (done ? text !== '' : text.length >= CHUNK_LENGTH) await flush();
-    if (!done) continue;
-    const { uuid: source, seq, docs } = value;
-    const manifest: Manifest = { settledb: 'snapshot', version: 1, source, seq, docs, chunks };
-    await write('manifest.json', new TextEncoder().encode(JSON.stringify(manifest)));
-    return manifest;
+  try {
+    for (;;) {
+      options.signal?.throwIfAborted();
+      const { done, value } = await lines.next();
+      if (!done) text += value;
+      if (done ? text !== '' : text.length >= CHUNK_LENGTH) await flush();
+      if (!done) continue;
+      const { uuid: source, seq, docs } = value;
+      const manifest: Manifest = { settledb: 'snapshot', version: 1, source, seq, docs, chunks };
+      await write('manifest.json', new TextEncoder().encode(JSON.stringify(manifest)));
+      return manifest;
+    }
+  } finally {
+    // Where it failed: its feed, and the content that it was reading.
+    lines.return(undefined as never).catch(() => {});
   }
 }
 

@@ -7,6 +7,7 @@ import {
   type ExistingDoc,
   isDatabaseError,
   unlessMissing,
+  untilAborted,
   type WriteFailure,
 } from '@settledb/core';
 import { type AnyDoc, KEPT_PREFIX } from './format';
@@ -143,9 +144,15 @@ export class Writer {
     return isKept;
   }
 
-  /** Removes what was kept. What cannot be removed now is replaced, and removed, by the next load of the same dump. */
+  /**
+   * Removes what was kept. What cannot be removed now is replaced, and removed, by the next load of the same dump: a database that stands
+   * still is not waited for once the load was aborted.
+   */
   async dropKept(): Promise<void> {
-    for (const id of this.#kept) await this.#dropKept(id).catch(() => {});
+    const dropAll = async (): Promise<void> => {
+      for (const id of this.#kept) await this.#dropKept(id).catch(() => {});
+    };
+    await untilAborted(dropAll(), this.#options.signal).catch(() => {});
   }
 
   async #dropKept(id: string): Promise<void> {
