@@ -94,7 +94,8 @@ export async function prepareDoc(
   for (const { name, type, encoding, data } of parts) {
     if (data instanceof Source) continue; // It is larger than that.
     const { revpos } = attachments[name] as { revpos?: number };
-    // Base64 within JSON is of the decoded content: JSON cannot say that it is encoded. Under another digest nothing that refers to it would find it.
+    // Base64 within JSON is of the decoded content: JSON cannot say that it is encoded. It would get another digest, and what refers to
+    // it, for which local documents of dumps keep it, would not find it.
     if (encoding !== undefined && isLocalId(doc._id!))
       throw notImplemented('A server takes no encoded attachments of _local documents');
     const content = encoding === undefined ? data.arrayBuffer() : unpacked(data, name);

@@ -192,7 +192,10 @@ type OpenRevsOptions = GetOptions & { readonly open_revs: 'all' | readonly Rev[]
 const getRows = (database: Database, id: string, options: OpenRevsOptions): Promise<OpenRevsRow[]> =>
   database.get(id, options);
 
-/** The revisions asked for, without the data of attachments; if the database can, each is made when it is taken. How content is encoded is looked up for all. */
+/**
+ * The revisions asked for, without the data of attachments; if the database can, each is made when it is taken. How content is encoded
+ * is looked up for all at once.
+ */
 export const rowsOf = (
   database: Database,
   id: string,

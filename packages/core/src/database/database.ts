@@ -237,8 +237,8 @@ export interface Database<Content extends object = object> {
 /** A database that makes rows when they are taken. */
 export interface RowSource {
   /**
-   * As `get` with `open_revs`, without the data of attachments and without `att_encoding_info`; all rows are of one moment. Of thousands of leaves only the bodies are
-   * held: their ancestries may be a hundred times as long as what is stored.
+   * As `get` with `open_revs`, without the data of attachments and without `att_encoding_info`; all rows are of one moment. Of thousands
+   * of leaves only the bodies are held: their ancestries may be a hundred times as long as what is stored.
    */
   openRevs(
     id: string,
