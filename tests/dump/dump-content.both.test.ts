@@ -71,6 +71,25 @@ describe('a dump with shared content', () => {
       );
   });
 
+  it('is loaded though another load of it keeps the same content at the same moment', async () => {
+    const [a, b] = [make(), make()];
+    const f = { content_type: 'x/y', data: bytesOf(200_000, 2) };
+    const { rev } = await a.put({ _id: 'a', _attachments: { f } } as never);
+    await a.put({ _id: 'b', _attachments: { f } } as never);
+    await b.bulkDocs([{ _id: 'a', _rev: rev }] as never, { new_edits: false });
+    const { get } = b;
+    let others = 0;
+    b.get = (async (id: string, options: object) => {
+      const there = await get(id, options).catch((error: DatabaseError) => error);
+      if (id.startsWith('_local/settledb.load.') && others++ === 0) await b.put({ _id: id });
+      if (there instanceof DatabaseError) throw there;
+      return there;
+    }) as never;
+    expect(await b.load(a.dump())).toMatchObject({ ok: true, docs_written: 1, errors: [] });
+    expect(others).toBeGreaterThan(0);
+    expect(await b.get('b', { attachments: true })).toEqual(await a.get('b', { attachments: true }));
+  });
+
   it('is loaded whether the first with some content is refused by a row or by the whole request', async () => {
     const [a, b] = [make(), make()];
     const f = { content_type: 'x/y', data: bytesOf(200_000, 2) };

@@ -12,7 +12,7 @@ import {
 } from '@settledb/core';
 import { type AnyDoc, KEPT_PREFIX } from './format';
 import { Held } from './held';
-import { putLocal } from './put-local';
+import { isConflict, putLocal } from './put-local';
 
 /** The database that is loaded into: the verbs used. */
 export type Target = Pick<Database, 'id' | 'info' | 'bulkDocs' | 'revsDiff' | 'get' | 'put'>;
@@ -133,10 +133,11 @@ export class Writer {
     }
     const given = Object.entries(_attachments ?? {}).filter(([, value]) => !('stub' in value));
     const local = { _id: id, _attachments: Object.fromEntries(given) } as unknown as AnyDoc;
-    const isKept = await this.#local(local).then(
+    const isKept = await this.#local(local, 1).then(
       () => true,
       (error: unknown) => {
-        if (!isGone() && !isOfLocal(error, local)) throw error;
+        // A conflict: another load of the same dump keeps it just now, and removes it when that one ends.
+        if (!isGone() && !isOfLocal(error, local) && !isConflict(error)) throw error;
         return false;
       },
     );
@@ -195,10 +196,10 @@ export class Writer {
     }
   }
 
-  #local({ _id, _rev: _, ...content }: AnyDoc): Promise<void> {
+  #local({ _id, _rev: _, ...content }: AnyDoc, tries?: number): Promise<void> {
     const contentOf = (there: ExistingDoc | undefined): object | undefined =>
       there !== undefined && isCheckpoint(there) ? undefined : content;
-    return putLocal(this.#target, _id, contentOf, this.#options);
+    return putLocal(this.#target, _id, contentOf, this.#options, tries);
   }
 
   async #write(docs: readonly object[], new_edits: boolean, isGone?: () => boolean): Promise<void> {
