@@ -13,8 +13,10 @@ export class Follower {
   readonly #journal: Journal;
   readonly #image: Image;
   readonly #changed: () => void;
-  /** Running calls whose answer may contain what others committed, and answers that could not be taken in. */
+  /** Running calls whose answer may contain what others committed. */
   #underWay = 0;
+  /** The last answer could not be taken in: the journal has it, and memory lags behind. */
+  #lags = false;
 
   constructor(journal: Journal, image: Image, changed: () => void) {
     this.#journal = journal;
@@ -24,7 +26,7 @@ export class Follower {
 
   /** Whether the image holds every commit acknowledged anywhere, so that a read need not ask the storage (I9). */
   current(): boolean {
-    return this.#underWay === 0 && this.#journal.alone();
+    return this.#underWay === 0 && !this.#lags && this.#journal.alone();
   }
 
   /** Takes in what has happened since. Of several calls at once, each may find that another has done so. */
@@ -64,9 +66,9 @@ export class Follower {
 
   #absorb(state: JournalState): void {
     const before = this.#image.position;
-    this.#underWay++; // for good if it cannot be taken in: the journal has it now, and memory lags behind
+    this.#lags = true;
     this.#image.absorb(state);
-    this.#underWay--;
+    this.#lags = false;
     if (!this.#image.isAt(before)) this.#changed();
   }
 
