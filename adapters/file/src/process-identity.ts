@@ -5,7 +5,7 @@
  * process that got a dead owner's id keeps that owner's lock alive.
  */
 import { readFileSync } from 'node:fs';
-import { codeOf } from '@settledb/log';
+import { codeOf, isOutOfFiles } from '@settledb/log';
 
 /** Used where the moment cannot be known. */
 export const UNKNOWN = '0';
@@ -41,7 +41,11 @@ export function isOfAnotherBoot(start: string): boolean {
   return boot !== undefined && current !== undefined && boot !== current;
 }
 
-/** What Linux says of a process: `undefined` if there is no /proc or no such process. */
+/**
+ * What Linux says of a process: `undefined` if there is no /proc or no such process.
+ *
+ * @throws EMFILE, ENFILE: then it may be known later, and is to be asked again
+ */
 function startOf(pid: number): { start: string; ended: boolean } | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
@@ -50,7 +54,8 @@ function startOf(pid: number): { start: string; ended: boolean } | undefined {
     const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').slice(0, BOOT_DIGITS);
     // A zombie has ended; its parent just has not looked yet.
     return { start: `${fields[START_FIELD]}-${boot}`, ended: /[ZXx]/.test(fields[0] ?? '') };
-  } catch {
+  } catch (error) {
+    if (isOutOfFiles(error)) throw error;
     return undefined;
   }
 }
