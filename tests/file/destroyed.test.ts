@@ -94,7 +94,7 @@ it('leaves no empty folder for good where no more files may be open', async () =
     await db.close();
     let opened = 0;
     disk.fail = (call) => {
-      if (/^open|^make$/.test(call) && ++opened === nth) throw failure('EMFILE');
+      if (/^open|^make$|^list$/.test(call) && ++opened === nth) throw failure('EMFILE');
       return undefined;
     };
     await new SettleDB(FOLDER, { adapter: file({ files: disk }) }).destroy().catch(() => {});

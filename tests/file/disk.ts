@@ -175,6 +175,10 @@ export class Disk implements NodeFiles {
     return this.#folders.has(folder);
   }
 
+  hasFile(path: string): boolean {
+    return this.#names.has(path);
+  }
+
   async syncFolder(folder: string, change?: () => void): Promise<void> {
     this.fail('openFolder');
     change?.();

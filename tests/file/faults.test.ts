@@ -235,6 +235,23 @@ describe('a disk whose calls fail', () => {
     }
   });
 
+  it('leaves no folder of a database that could not be made where no more files may be open', async () => {
+    for (let nth = 1, made: Journal | undefined; made === undefined; nth++) {
+      const disk = new Disk();
+      let opened = 0;
+      disk.fail = (call) => {
+        if (/^open|^list$/.test(call) && ++opened >= nth) throw failure('EMFILE');
+        return undefined;
+      };
+      made = await file({ files: disk })
+        .open(FOLDER)
+        .catch(() => undefined);
+      expect(disk.hasFolder(FOLDER), `call ${nth}`).toBe(disk.hasFile(`${FOLDER}/log.1`));
+      disk.fail = healthy;
+      await made?.close();
+    }
+  });
+
   it('leaves no folder of a database that could not be made, nor of its parents', async () => {
     for (let nth = 1; ; nth++) {
       const disk = new Disk();

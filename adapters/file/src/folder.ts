@@ -48,7 +48,8 @@ export async function inFolder<R>(files: Files, folder: string, work: () => Prom
     return await work();
   } catch (error) {
     try {
-      for (const each of made) if (files.list(each).length === 0) files.removeFolder(each);
+      // Without looking into it, for which no more files may be open: one with something in it stays.
+      for (const each of made) files.removeFolder(each);
     } catch {
       // Somebody else has made something there.
     }

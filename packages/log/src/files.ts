@@ -42,6 +42,7 @@ export interface Files {
   list(folder: string): string[];
   /** Makes a folder with its parents; no error if it exists. Answers the first folder that it made. */
   makeFolder(folder: string): string | undefined;
+  /** Fails if something is in it. */
   removeFolder(folder: string): void;
   /**
    * Resolves when the names in a folder are on the disk. `change`, to a name in it, is made when only the sync is left to do: if no

@@ -84,12 +84,14 @@ export function removeLogs(files: Files, folder: string): void {
   removeQuietly(files, join(folder, PLACES));
 }
 
+/** Looks into it only if it has to: for that no more files may be open. */
 export function removeFolderIfEmpty(files: Files, folder: string): void {
   try {
-    if (files.list(folder).length === 0) files.removeFolder(folder);
+    files.removeFolder(folder);
   } catch (error) {
-    // Somebody put a file there just now: the folder is theirs.
-    if (!['ENOTEMPTY', 'EEXIST', 'ENOENT'].includes(codeOf(error) ?? '')) throw error;
+    // If somebody put a file there the folder is theirs, whatever else keeps it from being removed.
+    const isTheirs = ['ENOTEMPTY', 'EEXIST', 'ENOENT'].includes(codeOf(error) ?? '');
+    if (!isTheirs && files.list(folder).length === 0) throw error;
   }
 }
 
