@@ -177,6 +177,14 @@ describe('attachments over HTTP', () => {
     const told = (await server.ask('GET', '/db/z?open_revs=all&att_encoding_info=true', undefined, JSON_ONLY))
       .body;
     expect(told[0].ok._attachments.t).toEqual({ ...stub, ...info });
+    const without: typeof fetch = async (input, init) =>
+      String(input).includes('_bulk_get') ? new Response('', { status: 405 }) : server.fetch(input, init);
+    for (const fetch of [server.fetch, without]) {
+      const near = new SettleDB(`near-${Math.random()}`, { adapter: memory() });
+      expect(await near.replicate.from(new SettleDB(`${ORIGIN}/db`, { fetch }))).toMatchObject({ ok: true });
+      const { _attachments } = await near.get('z', { att_encoding_info: true });
+      expect(_attachments!.t).toEqual({ ...stub, ...info });
+    }
     const wrong = { ...doc, _rev: '1-b', _attachments: { t: { ...doc._attachments.t, digest: md5(text) } } };
     expect(await db.bulkDocs([wrong as never], { new_edits: false })).toMatchObject([
       { id: 'z', status: 400 },

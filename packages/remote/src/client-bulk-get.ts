@@ -199,7 +199,7 @@ async function getOne<Content extends object>(
       revs: flag(revs),
       latest: flag(latest),
       attachments: flag(attachments),
-      att_encoding_info: flag(attachments),
+      att_encoding_info: flag(attachments || options.att_encoding_info),
       atts_since: asksForData({ atts_since }) ? JSON.stringify(atts_since) : undefined,
     },
     signal,
