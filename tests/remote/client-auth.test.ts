@@ -156,6 +156,23 @@ describe('headers by a function', () => {
     expect(await failureOf(never.info())).toMatchObject({ status: 401 });
     expect(server.log).toHaveLength(2);
   });
+
+  it('that fails is told as the reason why nothing was asked, with its own error', async () => {
+    const server = testServer();
+    const own = new Error('no token');
+    for (const headers of [
+      () => Promise.reject(own),
+      () => {
+        throw own;
+      },
+    ]) {
+      const db = remote(`${ORIGIN}/db`, { fetch: server.fetch, headers });
+      const failure = await failureOf(db.info());
+      expect(failure).toMatchObject({ status: 503, name: 'unreachable', cause: own });
+      expect(failure.reason).toContain('headers');
+    }
+    expect(server.log).toEqual([]);
+  });
 });
 
 /** As `fetch` follows redirects: a POST becomes a GET. */

@@ -33,9 +33,10 @@ const REDIRECTS: readonly number[] = [301, 302, 307, 308];
 /** Requests that must not be repeated. */
 const WRITES: readonly string[] = ['/_bulk_docs', '/_purge', '/_compact'];
 
-export type HeaderSource =
-  | Readonly<Record<string, string>>
-  | ((again: boolean) => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>);
+type HeaderFunction = (
+  again: boolean,
+) => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>;
+export type HeaderSource = Readonly<Record<string, string>> | HeaderFunction;
 
 export interface HttpOptions {
   readonly fetch?: typeof globalThis.fetch | undefined;
@@ -271,7 +272,7 @@ export class Http {
     const { headers } = options;
     const fetch = options.fetch ?? globalThis.fetch;
     const credentials = auth.cookies ? 'include' : options.credentials;
-    const given = typeof headers === 'function' ? await headers(again) : headers;
+    const given = typeof headers === 'function' ? await this.#ownHeaders(headers, again) : headers;
     const own = await auth.headers();
     signal.throwIfAborted();
     const url = `${call.base === 'root' ? root : database}${call.path}${formatQuery(call.query)}`;
@@ -332,6 +333,17 @@ export class Http {
     }
     auth.heard(response);
     return response;
+  }
+
+  /** @throws unreachable with the program's own error as its cause: what its function needs may be back later */
+  async #ownHeaders(make: HeaderFunction, again: boolean): Promise<Record<string, string>> {
+    try {
+      return await make(again);
+    } catch (cause) {
+      if (cause instanceof DatabaseError) throw cause;
+      const reason = `${this.target.name} was not asked: the function given as headers failed`;
+      throw new RemoteError({ status: 503, name: 'unreachable', reason, cause });
+    }
   }
 
   /** Found out when there is first something large to send. */
