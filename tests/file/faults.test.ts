@@ -354,6 +354,21 @@ describe('a disk whose calls fail', () => {
     return { disk, journal, lost };
   }
 
+  it('rejects its closing if what was acknowledged may be lost, and only a checkpoint has been told', async () => {
+    const disk = new Disk();
+    const journal = await file({ files: disk }).open(FOLDER);
+    await journal.append(commitOf(1), { epoch: 0, n: 0 }, 'relaxed');
+    disk.fail = (call) => {
+      if (call === 'sync') throw failure('EIO');
+      return undefined;
+    };
+    const manifest = { text: 'manifest', through: 1 };
+    await expect(journal.rewrite({ manifest }, { epoch: 0, n: 1 })).rejects.toMatchObject({ name: 'io' });
+    disk.fail = healthy;
+    await expect(journal.close()).rejects.toMatchObject({ name: 'io' });
+    expect(disk.openFiles).toBe(0);
+  });
+
   it('says io, and not that it is damaged, of what the disk lost with a failed sync', async () => {
     const { journal, lost } = await afterFailedSync();
     const io = { name: 'io', cause: lost };

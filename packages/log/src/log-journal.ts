@@ -47,6 +47,8 @@ export class LogJournal implements Journal {
   #vacuuming: Promise<void> | undefined;
   #rewriting = false;
   #isClosed = false;
+  /** A writer was told that the log is poisoned. A checkpoint that is tells nobody: then closing does. */
+  #isTold = false;
   #closing: Promise<void> | undefined;
 
   constructor(files: Files, folder: string, lock: Lock, log: Log, onClose: (journal: LogJournal) => void) {
@@ -93,6 +95,7 @@ export class LogJournal implements Journal {
     } catch (error) {
       // A full disk needs the room back. After any other failure nobody knows what the log has.
       if (!this.#log.isPoisoned) await this.#blobFiles.drop(contents.map(({ place }) => place));
+      this.#tell();
       throw error;
     }
     return undefined;
@@ -102,7 +105,16 @@ export class LogJournal implements Journal {
     this.#check();
     if (!this.#isNext(commit, expected) || this.#writing !== undefined) return false;
     if (!this.#lockName.isSynced || commit.contents?.length) return false;
-    return this.#log.appendNow(partsOf(commit));
+    try {
+      return this.#log.appendNow(partsOf(commit));
+    } catch (error) {
+      this.#tell();
+      throw error;
+    }
+  }
+
+  #tell(): void {
+    this.#isTold ||= this.#log.isPoisoned;
   }
 
   /** Whether the log is where the writer of `commit` expects it. @throws TypeError if the commit would not be the next one there */
@@ -250,7 +262,12 @@ export class LogJournal implements Journal {
     const log = this.#log;
     let [isSynced, isSound] = [!keep, false];
     try {
-      if (!keep || log.isPoisoned) return;
+      if (!keep) return;
+      if (log.isPoisoned) {
+        // It syncs nothing more, and rejects unless the disk has everything.
+        if (!this.#isTold) await log.sync();
+        return;
+      }
       await this.#sync(log);
       isSynced = true;
       if (!log.isThere) throw notThere(log.path);
