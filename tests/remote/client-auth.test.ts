@@ -244,6 +244,20 @@ describe('large bodies', () => {
     return { encodings, fetch };
   };
 
+  it('go compressed though nobody answered when it was asked for the first time whether they may', async () => {
+    const { encodings, fetch } = recorded(testServer());
+    let asked = 0;
+    const flaky: Fetch = async (input, init) => {
+      if (String(input) === 'http://couch.test/' && asked++ === 0) throw new TypeError('fetch failed');
+      return fetch(input, init);
+    };
+    const db = remote<{ text: string }>('http://couch.test/db', { fetch: flaky });
+    await db.put({ _id: 'a', text });
+    await db.put({ _id: 'b', text });
+    await db.put({ _id: 'c', text });
+    expect([asked, encodings]).toEqual([2, [null, null, null, null, 'gzip', 'gzip']]);
+  });
+
   it('go compressed to CouchDB elsewhere, plain to this machine and to others', async () => {
     const { encodings, fetch } = recorded(testServer());
     const db = remote<{ text: string }>('http://couch.test/db', { fetch });

@@ -2,8 +2,9 @@
  * The bytes of an attachment, checked against what its document says. If the connection breaks, the rest is requested
  * as a range, and nothing is requested twice.
  */
-import { type Bytes, isDatabaseError } from '@settledb/core';
+import type { Bytes } from '@settledb/core';
 import { differs } from './client-check';
+import { isBroken } from './client-error';
 import type { Opened } from './client-http';
 import { checkHashed } from './client-receive';
 
@@ -52,10 +53,6 @@ export async function* download(
   if (at !== last) throw differs(name);
   if (hasher !== undefined) checkHashed(digest, hasher, bytes, name);
 }
-
-/** There was no answer, or not in time. */
-const isBroken = (error: unknown): boolean =>
-  isDatabaseError(error) && (error.name === 'unreachable' || error.name === 'timeout');
 
 /** The bytes from `at` on, by one request. */
 async function* stretch(

@@ -1,5 +1,5 @@
 /** Failures of requests as DatabaseErrors: errors a server reported, answers it should not have given, and missing answers. */
-import { DatabaseError, type DatabaseErrorInit } from '@settledb/core';
+import { DatabaseError, type DatabaseErrorInit, isDatabaseError } from '@settledb/core';
 import { fromWireError, isObject } from './wire';
 
 /** A failure of a request. `status` 502 `bad_response`, 503 `unreachable` and 504 `timeout` were made on this side. */
@@ -106,6 +106,10 @@ export function unreachable(name: string, error: unknown): RemoteError {
     ...(code === undefined ? {} : { cause: below }),
   });
 }
+
+/** There was no answer, or not in time. */
+export const isBroken = (error: unknown): boolean =>
+  isDatabaseError(error) && (error.name === 'unreachable' || error.name === 'timeout');
 
 /** A browser does not tell a page when CORS is the reason. */
 function crossOrigin(url: string): string {

@@ -8,7 +8,7 @@ import { type Bytes, checkResponse, closed, DatabaseError, portableBytes, writte
 import { parseJson, piecesOf, readText } from './client-answer';
 import { type Auth, makeAuth } from './client-auth';
 import { type Compressor, findCompressor } from './client-compress';
-import { errorOf, RemoteError, unreachable } from './client-error';
+import { errorOf, isBroken, RemoteError, unreachable } from './client-error';
 import { Idle } from './client-idle';
 import { inPieces } from './client-pieces';
 import type { Target } from './client-target';
@@ -350,7 +350,11 @@ export class Http {
   #compress(): Promise<Compressor | undefined> {
     this.#line.compressor ??= findCompressor(this, this.#line.options.compress === true)
       // If this fails nothing is compressed; the request itself will report what is wrong with the server.
-      .catch(() => undefined);
+      .catch((error: unknown) => {
+        // Nobody answered: the next large body asks again.
+        if (isBroken(error)) this.#line.compressor = undefined;
+        return undefined;
+      });
     return this.#line.compressor;
   }
 
