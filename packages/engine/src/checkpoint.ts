@@ -58,7 +58,7 @@ export interface Rewritable {
 export class Checkpointer {
   readonly #store: Rewritable;
   readonly #automatic: boolean;
-  /** Aborted first: ends what can be left to another time. Then `#stopping` ends everything. */
+  /** Aborted first: nothing more begins unasked, and callers are no longer given way. Then `#stopping` ends everything. */
   readonly #ending = new AbortController();
   readonly #stopping = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;

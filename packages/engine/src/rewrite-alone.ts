@@ -23,8 +23,7 @@ function reserveFor({ image }: Rewritable): number {
 /**
  * @param full rewrites everything: all pages, all blocks that are mostly dead, leftovers
  * @param isWanted asked again here, since another context may have made the checkpoint that was due
- * @param ending aborted when somebody waits for the end: then callers are no longer given way, and the vacuum ends, which may take
- *   longer than all else and can be done at any other time
+ * @param ending aborted when somebody waits for the end: then callers are no longer given way
  * @returns false if another context is rewriting
  */
 export async function rewriteAlone(
@@ -55,7 +54,7 @@ export async function rewriteAlone(
       if (image.epoch === epoch)
         throw corrupt('a block that the directory names is not in the storage', error);
     }
-    await journal.vacuum?.({ force: full, signal: ending });
+    await journal.vacuum?.({ force: full, signal });
     journal.keepBack?.(reserveFor(store));
   });
 }
