@@ -71,6 +71,34 @@ it('of large content that was removed while somebody read it are gone when nobod
   expect(system.paths()).toEqual([]);
 });
 
+it('of large content that were being opened when the database was closed are closed too', async () => {
+  const system = new FakeOpfs();
+  const first = open(system);
+  await first.putAttachment('a', 'x', bytes(200_000), 'a/b');
+  await first.close();
+  const db = open(system);
+  await db.info();
+  let go = (): void => {};
+  const begun = new Promise<void>((resolve) => {
+    system.beforeOpening = () => {
+      resolve();
+      return new Promise((opened) => {
+        go = opened;
+      });
+    };
+  });
+  const read = Promise.allSettled([db.getAttachment('a', 'x')]);
+  await begun;
+  await db.close();
+  go();
+  await read;
+  await expect.poll(() => system.openFiles).toBe(0);
+  system.beforeOpening = () => undefined;
+  const again = open(system);
+  expect(((await again.getAttachment('a', 'x')) as Blob).size).toBe(200_000);
+  await again.destroy();
+});
+
 it('say whether their owner ended, or was stopped', async () => {
   const system = new FakeOpfs();
   const leftOpen = async (): Promise<boolean> => {

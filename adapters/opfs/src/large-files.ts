@@ -89,10 +89,13 @@ export class LargeFiles {
     return this.#ending.settled();
   }
 
-  /** Closes what is still open. */
+  /** Closes what is still open. What is only being opened is closed when it is left. */
   closeAll(): void {
-    for (const { handle } of this.#open.values()) handle?.close();
-    this.#open.clear();
+    for (const [name, { handle }] of this.#open) {
+      if (handle === undefined) continue;
+      handle.close();
+      this.#open.delete(name);
+    }
   }
 
   async #enter(name: string, create: boolean): Promise<SyncHandle> {
