@@ -112,6 +112,12 @@ describe('before a write', () => {
     await vi.waitFor(() => expect(world.records).toBe(2));
   });
 
+  it('a browser that does not say how much room there is, and does not answer either, is waited for a second', async () => {
+    vi.stubGlobal('navigator', { storage: { estimate: () => new Promise(() => {}) } });
+    const [, ms] = await settled(room.before((3 * RECORD) / RESERVED_SHARE)!);
+    expect([ms, world.records]).toEqual([1_000, 0]);
+  });
+
   it('no more is kept back than sixteen records', async () => {
     room.keepBack(100 * RECORD);
     await vi.waitFor(() => expect(world.records).toBe(16));

@@ -3,7 +3,7 @@
  * than it takes; only pure deletions succeed. So deleting documents, which writes a little, could never begin. Records of noise lie in
  * `meta`, and one is deleted each time a write that makes room was refused.
  */
-import type { MakesRoom } from '@settledb/core';
+import { afterTimer, type MakesRoom } from '@settledb/core';
 import type { Connection } from './connection';
 import type { Run } from './run';
 import type { Scope, Work } from './transaction';
@@ -17,6 +17,8 @@ const RECORDS_MAX = 16;
  * were, since without a removal there is nothing to compact.
  */
 const LEFT_MAX = 4;
+/** Far more than the browser's estimate was ever seen to take. */
+const ANSWER_MS = 1_000;
 const META = { stores: ['meta'], mode: 'readwrite' } satisfies Scope;
 /** Records have numbers as keys in `meta`; its other keys are texts. */
 const ALL = (): IDBKeyRange => IDBKeyRange.bound(0, RECORDS_MAX, false, true);
@@ -87,9 +89,11 @@ function keepOne({ meta, after, answer }: Work<number>, wanted: number): void {
   });
 }
 
-/** According to the browser, which counts everything that this origin may store. */
+/** According to the browser, which counts everything that this origin may store. One that does not answer keeps no commit waiting. */
 async function hasRoom(): Promise<boolean> {
-  const { usage = 0, quota = Number.POSITIVE_INFINITY } = (await navigator.storage?.estimate?.()) ?? {};
+  const late = afterTimer(ANSWER_MS).then(() => ({ usage: 0, quota: 0 }));
+  const estimate = await Promise.race([navigator.storage?.estimate?.(), late]);
+  const { usage = 0, quota = Number.POSITIVE_INFINITY } = estimate ?? {};
   // Half of it is for users who remove something to write something else.
   return quota - usage >= RECORD_BYTES * 2;
 }
