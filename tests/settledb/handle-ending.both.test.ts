@@ -43,6 +43,26 @@ describe('sharing', () => {
     await other.close();
   });
 
+  it('goes on to tell a handle of destructions after its own failed that waited for another one', async () => {
+    const inner = memory();
+    const refuse = vi.fn(inner.destroy);
+    const adapter = { ...inner, destroy: refuse };
+    const shared = name();
+    const [one, two, three] = [1, 2, 3].map(() => new SettleDB(shared, { adapter })) as [
+      SettleDB,
+      ...SettleDB[],
+    ];
+    await Promise.all([one.info(), two!.info(), three!.info()]);
+    refuse.mockImplementationOnce(inner.destroy).mockRejectedValueOnce(new Error('not now'));
+    const [first, second] = await Promise.allSettled([one.destroy(), two!.destroy()]);
+    expect([first.status, second.status]).toEqual(['fulfilled', 'rejected']);
+    await two!.put({ _id: 'x' });
+    const told = event(two!, 'destroyed');
+    await three!.destroy();
+    await told;
+    await two!.close();
+  });
+
   it('waits for a close under way before it opens again', async () => {
     const adapter = watched();
     const db = new SettleDB('a', { adapter });

@@ -78,6 +78,8 @@ export class LocalConnection implements Connection, Handle {
     } catch (error) {
       // The database still exists, and so does this handle, unless it was closed meanwhile.
       if (!this.#left) this.#closing = undefined;
+      // Another handle may have destroyed the one before: this handle is to hear of the next.
+      this.#over = this.#left;
       throw error;
     }
     return { ok: true };
