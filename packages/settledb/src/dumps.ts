@@ -17,11 +17,14 @@ export function lazyDump(
   const { signal, leave } = either(life, given?.signal);
   const options = { ...given, signal };
   let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  let isLeft = false;
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         try {
-          reader ??= (await dumpCode.load()).dump(db as Database, options, connection).getReader();
+          const { dump } = await dumpCode.load();
+          if (isLeft) return;
+          reader ??= dump(db as Database, options, connection).getReader();
           const { done, value } = await reader.read();
           if (!done) return controller.enqueue(value);
           leave();
@@ -32,6 +35,7 @@ export function lazyDump(
         }
       },
       cancel(reason) {
+        isLeft = true;
         leave();
         return reader?.cancel(reason);
       },
