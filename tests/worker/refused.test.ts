@@ -136,6 +136,25 @@ describe('a page that is refused the worker itself', () => {
   });
 });
 
+it('a page whose service worker is not active yet is told so, and served when it is', async () => {
+  const host = new Host({ ...contextOf(SettleDB.defaults({ adapter: memory() })), dedicated: false });
+  const { port1, port2 } = new MessageChannel();
+  port1.addEventListener('message', host.accept);
+  port1.start();
+  const registration: { active: MessagePort | null } = { active: null };
+  const Hosted = connect(registration as never, { timeout_ms: SOON_MS, adapters: ['memory'] });
+  onTestFinished(() => {
+    Hosted.disconnect();
+    port1.close();
+    port2.close();
+  });
+  const db = new Hosted('not yet');
+  for (const refused of [db.info(), db.put({ _id: 'a' })])
+    expect((await rejection(refused)).message).toMatch('no active service worker');
+  registration.active = port2;
+  expect(await db.put({ _id: 'a' })).toMatchObject({ ok: true });
+});
+
 describe('a page whose worker never comes', () => {
   // A service worker that the Content Security Policy forbids is refused to who registers it; `ready` just never settles.
   const absent = (timeout_ms: number): HostedSettleDB => {

@@ -228,7 +228,10 @@ export class OwnWorker {
       if (isLost) this.#frame ??= new Frame();
       this.#ended(known);
     });
-    greet(target, port2).catch((cause) => death.abort(barred(cause)));
+    greet(target, port2).catch((cause) => {
+      this.#drop(known); // by the next call, a registration may have a worker
+      death.abort(barred(cause));
+    });
     return known;
   }
 
