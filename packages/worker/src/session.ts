@@ -11,7 +11,7 @@ import { encodeError, presentable, workerTerminated } from './errors';
 import { FeedPump } from './feed-pump';
 import { Replies } from './replies';
 import type { Out } from './said';
-import { transfers, withErrors, withoutStream } from './streams';
+import { leaveStream, transfers, withErrors, withoutStream } from './streams';
 import { callVerb, type FeedLike, type Hosted } from './verbs';
 import { type ClientOp, type Crossing, type DocTexts, type Endpoint, type Message, opsIn } from './wire';
 
@@ -53,6 +53,8 @@ export class Session {
   #isAsked = false;
   #leaving = false;
   #over = false;
+  /** Aborted then. */
+  readonly #end = new AbortController();
   /** Called at the page's first word. */
   onHeard: (() => void) | undefined;
   /** Called when nothing of the session is left. */
@@ -101,6 +103,7 @@ export class Session {
   end(): void {
     if (this.#over) return;
     this.#over = true;
+    this.#end.abort();
     for (const pump of this.#feeds.values()) pump.stop();
     for (const abort of this.#aborts.values()) abort.abort();
     for (const number of this.#handles.keys()) this.#drop(number);
@@ -213,9 +216,10 @@ export class Session {
       const args = this.#decode(crossing, lists, () => this.#signalOf(id), isLocal);
       const asked = own ? askForTexts(verb, args) : args;
       let answer: unknown = await callVerb(hosted, verb, asked);
+      if (this.#over) return leaveStream(answer);
       answer = this.#transfers
         ? withErrors(answer, (error) => this.#meaningOf(error))
-        : await withoutStream(answer);
+        : await withoutStream(answer, this.#end.signal);
       if (asked !== args && typeof answer === 'string') last = ['text', id, answer];
       else if (asked !== args && verb === 'allDocs' && hasTexts(answer)) this.#replies.addTexts(id, answer);
       else if (isLocal && verb === 'bulkDocs') last = this.#replies.addWritten(id, answer as BulkDocsRow[]);

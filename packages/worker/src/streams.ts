@@ -89,7 +89,7 @@ async function replaced(value: unknown, depth: number, signals: readonly AbortSi
 const CHUNK_BYTES = 1_000_000;
 
 /** Read here, not by `Response`, which hides the error of a stream (Safari) and cannot be stopped. */
-async function blobOf(stream: ReadableStream<unknown>, signals: readonly AbortSignal[] = []): Promise<Blob> {
+async function blobOf(stream: ReadableStream<unknown>, signals: readonly AbortSignal[]): Promise<Blob> {
   const reader = stream.getReader();
   const aborted = (): AbortSignal | undefined => signals.find((signal) => signal.aborted);
   const cancel = (): void => void reader.cancel(aborted()?.reason).catch(() => {});
@@ -134,10 +134,16 @@ function streamOf(blob: Blob): ReadableStream<Uint8Array> {
 const holdsMore = (value: unknown): value is object =>
   isObject(value) && (Array.isArray(value) || isPlain(value));
 
-/** An answer's `stream`, as a Blob if it cannot be transferred. */
-export async function withoutStream(answer: unknown): Promise<unknown> {
+/** Of an answer that nobody is left to read. */
+export function leaveStream(answer: unknown): void {
   const { stream } = (answer ?? {}) as { stream?: unknown };
-  return isStream(stream) ? { ...(answer as object), stream: await blobOf(stream) } : answer;
+  if (isStream(stream)) stream.cancel().catch(() => {});
+}
+
+/** An answer's `stream`, as a Blob if it cannot be transferred. @throws the reason of `signal` if that fires meanwhile */
+export async function withoutStream(answer: unknown, signal: AbortSignal): Promise<unknown> {
+  const { stream } = (answer ?? {}) as { stream?: unknown };
+  return isStream(stream) ? { ...(answer as object), stream: await blobOf(stream, [signal]) } : answer;
 }
 
 /**
