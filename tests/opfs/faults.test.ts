@@ -151,6 +151,20 @@ describe('a database on private files', () => {
     }
   });
 
+  it('says io where the browser does not list its files, and compacts when it does', async () => {
+    const system = new FakeOpfs();
+    const db = open(system);
+    await db.putAttachment('a', 'x', large(), 'a/b');
+    system.disk.fail = (call) => {
+      if (call === 'list') throw new DOMException('injected', 'UnknownError');
+      return undefined;
+    };
+    await expect(db.compact()).rejects.toMatchObject({ status: 500, name: 'io' });
+    system.disk.fail = () => undefined;
+    expect(await db.compact()).toEqual({ ok: true });
+    await db.destroy();
+  });
+
   it('is corrupt, and left as it is, where the file of its log is missing', async () => {
     const system = new FakeOpfs();
     const db = open(system);

@@ -146,7 +146,7 @@ export class BlobFiles {
   }
 
   async places(): Promise<string[]> {
-    await this.#files.prepareList?.(this.#folder);
+    await this.#onDisk(this.#folder, () => this.#files.prepareList?.(this.#folder));
     return [...this.#places(), ...(await this.#packs.places())];
   }
 
