@@ -101,10 +101,11 @@ export class HandleQueries {
     const queries = queryCode.load().then(({ Indexes, LocalQueries }) => {
       const indexes = indexesOf.get(database) ?? new Indexes(database);
       indexesOf.set(database, indexes);
+      const { evaluate, views } = this.#options;
+      const made = new LocalQueries(database, indexes, { evaluate, views });
       const { indexing, error } = this.#events;
       if (this.#opened === opened) opened.indexes = indexes.on('indexing', indexing).on('error', error);
-      const { evaluate, views } = this.#options;
-      return new LocalQueries(database, indexes, { evaluate, views });
+      return made;
     });
     const opened: Opened = { database, queries, ready: undefined, indexes: undefined };
     queries.then(
