@@ -41,6 +41,28 @@ it('asks again when another took it in between', async () => {
   expect(asked.steals).toBe(2);
 });
 
+it('is in line for that place again when another took it in between', async () => {
+  const inLine = new Set<LockOptions>();
+  const request = (_name: string, how: LockOptions): Promise<unknown> => {
+    const stolen = new DOMException('stolen', 'AbortError');
+    if (how.steal) return Promise.reject(stolen);
+    inLine.add(how);
+    return new Promise((_, reject) =>
+      how.signal!.addEventListener('abort', () => {
+        inLine.delete(how);
+        reject(stolen);
+      }),
+    );
+  };
+  vi.stubGlobal('navigator', { locks: { request, query: async () => ({}) } });
+  onTestFinished(() => void vi.unstubAllGlobals());
+  const election = worker();
+  for (let times = 0; times < 2; times++) {
+    expect(await election.suspect('another')).toBe(true);
+    await vi.waitFor(() => expect(inLine.size).toBe(1));
+  }
+});
+
 it('gives up on an owner that answers, but never serves the page', async () => {
   stubLocks(async () => {});
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });

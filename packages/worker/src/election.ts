@@ -145,9 +145,10 @@ export class Election {
     navigator.locks.request(this.#lock, how, term).then(
       () => this.#deposed(),
       (error) => {
-        answered(); // a third one may have stolen it before this had it
-        if (error?.name === 'AbortError') this.#deposed();
-        else this.#barred();
+        answered();
+        if (error?.name !== 'AbortError') this.#barred();
+        else if (this.#isOwner) this.#deposed();
+        else if (how.steal) this.#standAgain(); // a third one has stolen it before this had it
       },
     );
   }
@@ -182,6 +183,10 @@ export class Election {
     this.#isOwner = false;
     this.#resign = undefined;
     this.#events.deposed();
+    this.#standAgain();
+  }
+
+  #standAgain(): void {
     if (!this.#wantsToBe) return;
     this.#wantsToBe = false;
     this.stand();
