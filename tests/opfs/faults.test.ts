@@ -165,6 +165,32 @@ describe('a database on private files', () => {
     await db.destroy();
   });
 
+  it('can be opened, whichever two calls one after the other failed when it was made', async () => {
+    for (let nth = 1; ; nth++) {
+      const system = new FakeOpfs();
+      const { disk } = system;
+      let count = 0;
+      const step = (): undefined => {
+        if (++count === nth || count === nth + 1) throw failure('EIO');
+        return undefined;
+      };
+      disk.fail = (call) => (call === 'writeSync' ? step() : undefined);
+      // One that fails, and yet leaves what was written.
+      const flush = disk.flush.bind(disk);
+      disk.flush = (fd) => {
+        step();
+        flush(fd);
+      };
+      const db = open(system);
+      await db.put({ _id: 'a' }).catch(() => {});
+      const done = count < nth;
+      count = nth + 1;
+      await db.close().catch(() => {});
+      expect(await open(system).put({ _id: 'b' }), `call ${nth}`).toMatchObject({ ok: true });
+      if (done) break;
+    }
+  });
+
   it('is corrupt, and left as it is, where the file of its log is missing', async () => {
     const system = new FakeOpfs();
     const db = open(system);

@@ -121,8 +121,16 @@ export class NumberedFiles {
   }
 
   remove(name: string): void {
-    this.#unname(this.get(name), name);
-    tried(() => this.state.write());
+    const file = this.get(name);
+    this.#files.delete(name);
+    this.state.numbers.delete(name);
+    try {
+      tried(() => this.state.write());
+    } catch (error) {
+      this.#keep(file, name); // what the disk may have a name for is not removed
+      throw error;
+    }
+    this.#forget(file);
   }
 
   /** One who had it open has it no more. */
