@@ -90,6 +90,7 @@ export class HostedHandle extends Emitter {
       name: given,
       adapter: this.adapter,
       options: checkOptions({ ...options, ...(named && { adapter: this.adapter }) }),
+      life: this.#life.signal,
       told: (event, value) => this.#told(event, value),
     });
     for (const verb of BOUND) {

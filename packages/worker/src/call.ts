@@ -24,6 +24,8 @@ export class Call {
   readonly reject: (error: unknown) => void;
   /** Whether the call gave away streams: it cannot be sent again. */
   isSpent = false;
+  /** Aborted when its handle has ended. */
+  readonly life: AbortSignal | undefined;
   readonly #again: (call: Call) => void;
   #tries = 0;
 
@@ -35,6 +37,7 @@ export class Call {
     resolve: Call['resolve'],
     reject: Call['reject'],
     again: (call: Call) => void,
+    life?: AbortSignal,
   ) {
     this.handle = handle;
     this.verb = verb;
@@ -42,6 +45,7 @@ export class Call {
     this.resolve = resolve;
     this.reject = reject;
     this.#again = again;
+    this.life = life;
   }
 
   get isRead(): boolean {

@@ -70,8 +70,6 @@ export class Channel {
   readonly #waits: Waits;
   readonly #pending = new Map<number, Pending>();
   readonly #feeds = new Map<number, Sink>();
-  /** By handle: until its calls whose streams have to be read first are sent. */
-  readonly #reading = new Map<number, Promise<void>>();
   #over: { readonly error: unknown } | undefined;
   #leaving: { readonly error: unknown } | undefined;
   /** The last call posted, and the last that the host can have taken: calls are numbered in the order in which they are sent. */
@@ -126,23 +124,16 @@ export class Channel {
       return;
     }
     if (call.isAborted()) return;
-    const reading = this.#reading.get(handle);
-    if (reading !== undefined && verb === 'close') {
-      void reading.then(() => this.call(call));
-      return;
-    }
     if (encoded.json === undefined && !transfers(this.#endpoint) && hasStreams(encoded.args)) {
-      const read = withoutStreams(encoded.args, encoded.signals).then(
+      // No stream is waited for that may stand still when its handle has ended.
+      const until = call.life === undefined ? encoded.signals : [...encoded.signals, call.life];
+      withoutStreams(encoded.args, until).then(
         (args) => {
           call.encoded = { ...encoded, args };
           this.call(call);
         },
         (error) => call.reject(error),
       );
-      const all = Promise.all([reading, read]).then(() => {
-        if (this.#reading.get(handle) === all) this.#reading.delete(handle);
-      });
-      this.#reading.set(handle, all);
       return;
     }
     const id = ++serial;

@@ -35,6 +35,8 @@ interface LinkedHandle {
   readonly name: string;
   readonly options: object;
   readonly adapter: string;
+  /** Until it was closed or destroyed. */
+  readonly life: AbortSignal;
   told(event: string, value: unknown): void;
 }
 
@@ -138,7 +140,8 @@ export class Link {
   call(number: number, verb: string, args: readonly unknown[]): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const encoded = encodeArguments(verb, args, this.#encoding);
-      this.#ask(new Call(number, verb, encoded, resolve, reject, this.#ask));
+      const life = this.#handles.get(number)?.life;
+      this.#ask(new Call(number, verb, encoded, resolve, reject, this.#ask, life));
     });
   }
 
