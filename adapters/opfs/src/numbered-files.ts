@@ -94,7 +94,8 @@ export class NumberedFiles {
       this.#name(file, name);
       return file;
     } catch (error) {
-      this.#unname(file, name);
+      this.#unname(name);
+      this.#forget(file);
       throw coded(error);
     }
   }
@@ -103,18 +104,15 @@ export class NumberedFiles {
   rename(from: string, to: string): void {
     const file = this.get(from);
     const replaced = this.#files.get(to);
-    this.state.numbers.delete(from);
-    this.#files.delete(from);
+    this.#unname(from);
     try {
       this.#name(file, to);
       tried(() => this.state.flush());
     } catch (error) {
       // Which of the two the disk has is not known. Who asked for it writes no more to the one, and removes the other.
       this.#keep(file, from);
-      if (replaced === undefined) {
-        this.#files.delete(to);
-        this.state.numbers.delete(to);
-      } else this.#keep(replaced, to);
+      if (replaced === undefined) this.#unname(to);
+      else this.#keep(replaced, to);
       throw error;
     }
     if (replaced !== undefined) this.#forget(replaced);
@@ -122,8 +120,7 @@ export class NumberedFiles {
 
   remove(name: string): void {
     const file = this.get(name);
-    this.#files.delete(name);
-    this.state.numbers.delete(name);
+    this.#unname(name);
     try {
       tried(() => this.state.write());
     } catch (error) {
@@ -196,10 +193,9 @@ export class NumberedFiles {
     tried(() => this.state.write());
   }
 
-  #unname(file: NumberedFile, name: string): void {
+  #unname(name: string): void {
     this.#files.delete(name);
     this.state.numbers.delete(name);
-    this.#forget(file);
   }
 
   #forget(file: NumberedFile): void {

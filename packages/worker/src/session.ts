@@ -52,8 +52,6 @@ export class Session {
   #staysAwake = false;
   #isAsked = false;
   #leaving = false;
-  #over = false;
-  /** Aborted then. */
   readonly #end = new AbortController();
   /** Called at the page's first word. */
   onHeard: (() => void) | undefined;
@@ -66,7 +64,7 @@ export class Session {
     this.#transfers = transfers(endpoint);
     this.#replies = new Replies(endpoint, {
       own: options.own,
-      isShut: () => this.#over,
+      isShut: () => this.#isOver,
       sent: () => this.#sent(),
       unfit: (id) => this.#feeds.get(id)?.stop(),
     });
@@ -101,8 +99,7 @@ export class Session {
 
   /** The page is gone, or has no more to ask. */
   end(): void {
-    if (this.#over) return;
-    this.#over = true;
+    if (this.#isOver) return;
     this.#end.abort();
     for (const pump of this.#feeds.values()) pump.stop();
     for (const abort of this.#aborts.values()) abort.abort();
@@ -112,8 +109,12 @@ export class Session {
     this.onEnd();
   }
 
+  get #isOver(): boolean {
+    return this.#end.signal.aborted;
+  }
+
   #take(op: ClientOp): void {
-    if (this.#over) return;
+    if (this.#isOver) return;
     if (op[0] === 'call') void this.#call(op[1], op[2], op[3], op[4]);
     else if (op[0] === 'calls') {
       for (let at = 0; at < op[4].length; at++)
@@ -216,7 +217,7 @@ export class Session {
       const args = this.#decode(crossing, lists, () => this.#signalOf(id), isLocal);
       const asked = own ? askForTexts(verb, args) : args;
       let answer: unknown = await callVerb(hosted, verb, asked);
-      if (this.#over) return leaveStream(answer);
+      if (this.#isOver) return leaveStream(answer);
       answer = this.#transfers
         ? withErrors(answer, (error) => this.#meaningOf(error))
         : await withoutStream(answer, this.#end.signal);
@@ -229,13 +230,13 @@ export class Session {
     }
     this.#calls--;
     if (this.#aborts.size > 0) this.#aborts.delete(id);
-    if (last !== undefined && !this.#over) this.#replies.addLast(last, this.#calls > 0);
+    if (last !== undefined && !this.#isOver) this.#replies.addLast(last, this.#calls > 0);
     if (this.#leaving) this.#endWhenIdle();
   }
 
   /** The page's handle is open, whatever became of the one here. */
   #meaningOf(error: unknown): unknown {
-    return this.#over && this.#leaving ? workerTerminated('The worker serves no more', error) : error;
+    return this.#isOver && this.#leaving ? workerTerminated('The worker serves no more', error) : error;
   }
 
   #feed(
