@@ -140,6 +140,12 @@ describe('an answer taken to pieces', () => {
     expect(resultsApart(spell(SPELLINGS[0], [row('1-\\u')]), rows)).toBeUndefined();
   });
 
+  it('is none when there is a comma too many before the ancestry', () => {
+    const rows = [{ id: 'a', rev: '1-a', json: '' }];
+    const json = '{"ok":{"_id":"a","_rev":"1-a",,"_revisions":{"start":1,"ids":["a"]}}}';
+    expect(resultsApart(spell(SPELLINGS[0], [{ ...rows[0]!, json }]), rows)).toBeUndefined();
+  });
+
   it('has documents apart where they are as they mostly are, and no others', () => {
     const rev = '1-a';
     const apart = (json: string): boolean => {

@@ -107,7 +107,8 @@ function docIn(
   const revisionsAt = text.lastIndexOf(REVISIONS, end);
   if (!isRev(found) || revisionsAt <= revEnd || !text.startsWith('}}', end - 2)) return undefined;
   const members = text.slice(revEnd + 1, revisionsAt);
-  if (members !== '' && !members.startsWith(',')) return undefined;
+  // A comma alone has no member behind it.
+  if (members !== '' && (members.length === 1 || !members.startsWith(','))) return undefined;
   const revisions = JSON.parse(text.slice(revisionsAt + REVISIONS.length, end - 2)) as Revisions;
   return apartDoc(id, found, members.slice(1), revisions);
 }
