@@ -230,6 +230,20 @@ describe('what is gone', () => {
     expect(isWhole(look(second, places[9]!), noise(1000, 9))).toBe(true);
   });
 
+  it('gives room back though another pack cannot be read', async () => {
+    const disk = new Disk();
+    const packs = newPacks(disk);
+    const [unread, other] = [await putOne(packs, noise(10, 1), MUCH), await putOne(packs, noise(10, 2))];
+    const again = newPacks(disk);
+    const open = disk.open.bind(disk);
+    disk.open = (path, flag) => {
+      if (path === PACK) throw failure('EIO');
+      return open(path, flag);
+    };
+    expect(await again.places()).toEqual([other]);
+    expect(() => again.get(unread)).toThrow(/pack\.0.*EIO/);
+  });
+
   it('takes nothing with it, wherever writing anew is cut short or the power goes', async () => {
     for (let nth = 1; nth <= 24; nth++) {
       for (const loses of [false, true]) {

@@ -113,7 +113,7 @@ export class Packs {
     await this.#tidyUp();
   }
 
-  /** Places that hold anything. Also clears up what earlier openings and a killed rewrite left. */
+  /** Places that hold anything, of packs that can be read. Also clears up what earlier openings and a killed rewrite left. */
   async places(): Promise<string[]> {
     if (this.#tidying === undefined) {
       for (const name of this.#names())
@@ -122,11 +122,13 @@ export class Packs {
     const numbers = this.#numbers();
     for (const number of numbers) this.#untidy.add(number);
     await this.#tidyUp();
-    return numbers.flatMap((number) =>
-      this.#try(number, () =>
-        (this.#pack(number)?.taken() ?? []).map(({ slot, mark }) => `${number}.${slot}.${mark}`),
-      ),
-    );
+    return numbers.flatMap((number) => {
+      try {
+        return (this.#pack(number)?.taken() ?? []).map(({ slot, mark }) => `${number}.${slot}.${mark}`);
+      } catch {
+        return []; // What cannot be read cannot be cleared up either; whoever asks for a content in it is told.
+      }
+    });
   }
 
   /** Whether the pack of `place` may not be on the disk as it is. */
