@@ -1,5 +1,5 @@
 /** Sends edits, many at a time. */
-import { type BulkDocsRow, errorWith, type Written, withEither } from '@settledb/core';
+import { type BulkDocsRow, errorWith, leaveData, type Written, withEither } from '@settledb/core';
 import { sendPrepared } from './client-attachments';
 import * as check from './client-check';
 import type { DataEdit, Edit, Sent, TextEdit } from './client-edits';
@@ -29,9 +29,9 @@ export async function putDoc(
   };
   if ('json' in edit) return put(edit);
   return withEither(http.ending, signal, async (reading) => {
-    const prepared = await prepare(http, edit, reading);
-    if ('json' in prepared) return put(prepared);
-    return check.checkWritten(await http.json(multipartCall(prepared, new_edits, signal)), id);
+    const [prepared] = await prepareAll(http, [edit], reading);
+    if ('json' in prepared!) return put(prepared);
+    return check.checkWritten(await http.json(multipartCall(prepared!, new_edits, signal)), id);
   });
 }
 
@@ -57,14 +57,23 @@ export async function sendEdits(
   const send = (some: readonly TextEdit[]): Promise<BulkDocsRow[]> => sendBulk(http, some, newEdits, signal);
   if (edits.every(isText)) return send(edits);
   return withEither(http.ending, signal, async (reading) => {
-    const prepared: Outgoing[] = [];
-    // One after another, in order: their data may be parts of one stream.
-    for (const edit of edits) prepared.push(isText(edit) ? edit : await prepare(http, edit, reading));
+    const prepared = await prepareAll(http, edits, reading);
     return sendPrepared(http, prepared, newEdits, send, signal);
   });
 }
 
 const isText = (edit: Edit): edit is TextEdit => 'json' in edit;
+
+async function prepareAll(http: Http, edits: readonly Edit[], reading: AbortSignal): Promise<Outgoing[]> {
+  const prepared: Outgoing[] = [];
+  try {
+    // One after another, in order: their data may be parts of one stream.
+    for (const edit of edits) prepared.push(isText(edit) ? edit : await prepare(http, edit, reading));
+    return prepared;
+  } finally {
+    for (const edit of edits) if (!isText(edit)) leaveData(edit.doc._attachments);
+  }
+}
 
 /** Errors about the data name the document. */
 async function prepare(http: Http, { doc }: DataEdit, reading: AbortSignal): Promise<Outgoing> {

@@ -10,15 +10,18 @@ async function* noStream(): AsyncGenerator<never, void> {
 
 /** The stream that `make` makes; it is made when it is first read. */
 export function streamOf(make: MakeStream): ReadableStream<Uint8Array> {
-  let chunks: AsyncIterator<Uint8Array> | undefined;
+  let chunks: Promise<AsyncIterator<Uint8Array>> | undefined;
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
-      chunks ??= iterate(await make());
-      const { done, value } = await chunks.next();
+      chunks ??= (async () => iterate(await make()))();
+      const { done, value } = await (await chunks).next();
       if (done) controller.close();
       else controller.enqueue(value);
     },
-    cancel: async (reason) => void (await chunks?.return?.(reason)),
+    // What `make` is still to answer is ended once it is there, and not waited for: it may never come.
+    cancel(reason) {
+      chunks?.then((started) => started.return?.(reason)).catch(() => {});
+    },
   });
 }
 

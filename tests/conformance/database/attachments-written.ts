@@ -248,4 +248,52 @@ export function written(context: Context): void {
     await expect.poll(() => cancelled).toBe(true);
     expect((await db.info()).doc_count).toBe(0);
   });
+
+  when('given up by a signal, ends the stream that a function answers after that', async () => {
+    const db = context.fresh();
+    if (!context.features.signals) return;
+    await db.info(); // it is open
+    const abort = new AbortController();
+    let answer = (_: ReadableStream<Uint8Array>): void => {};
+    const late = new Promise<ReadableStream<Uint8Array>>((resolve) => {
+      answer = resolve;
+    });
+    let asked = false;
+    const data = (): Promise<ReadableStream<Uint8Array>> => {
+      asked = true;
+      return late;
+    };
+    const call = db.put({ _id: 'a', _attachments: { f: { data } } }, { signal: abort.signal });
+    const failed = rejection(call);
+    await expect.poll(() => asked).toBe(true);
+    abort.abort(new Error('enough'));
+    expect((await failed).message).toBe('enough');
+    let cancelled = false;
+    answer(
+      new ReadableStream({
+        cancel() {
+          cancelled = true;
+        },
+      }),
+    );
+    await expect.poll(() => cancelled).toBe(true);
+  });
+
+  when('refused, ends the streams that it has not come to', async () => {
+    const db = context.fresh();
+    let cancelled = 0;
+    const unread = (): ReadableStream<Uint8Array> =>
+      new ReadableStream({
+        cancel() {
+          cancelled++;
+        },
+      });
+    const docs = ['a', 'b'].map((_id) => ({
+      _id,
+      _attachments: { f: { data: '???' }, g: { data: unread() } },
+    }));
+    await rejection(db.put(docs[0]!));
+    await rejection(db.bulkDocs([docs[1]!]));
+    await expect.poll(() => cancelled).toBe(2);
+  });
 }

@@ -29,10 +29,24 @@ export async function* chunksOf(
   else if (isStream(data)) yield* rechunked(piecesOf(data, signal));
   else if (isIterable(data)) yield* rechunked(signal == null ? data : itemsOf(data, signal));
   else if (typeof data === 'function') {
-    const opened = await untilAborted(Promise.resolve(data() as unknown), signal);
+    const opening = Promise.resolve(data() as unknown);
+    const opened = await untilAborted(opening, signal).catch((error) => {
+      opening.then(leave, () => {});
+      throw error;
+    });
     if (typeof opened === 'function') throw noBytes();
     yield* chunksOf(opened, bytes, signal);
   } else throw noBytes();
+}
+
+/** Streams that a failed call did not come to: their senders must not wait for ever. Has no effect on one that was, or is being, read. */
+export function leaveData(attachments: object | undefined): void {
+  for (const attachment of Object.values(attachments ?? {}))
+    leave((attachment as { data?: unknown } | null)?.data);
+}
+
+function leave(data: unknown): void {
+  if (isStream(data)) data.cancel().catch(() => {});
 }
 
 // Recognized by what they can do: data may come from another realm, and Node has several kinds of each.

@@ -10,6 +10,7 @@ import { localKey } from '../model/ids';
 import { formatRev } from '../model/revision';
 import type { Rev, WriteFailure } from '../model/types';
 import { type Content, type ContentHost, putChunk, sawPlace, takeIn } from './attachment-content';
+import { leaveData } from './attachment-data';
 import { AttachmentSet, bothKeys, checkName, type Entry, type Stubs, stubsIn } from './attachment-set';
 import { isCount } from './count';
 import { type Edit, errorWith, failureRow } from './edits';
@@ -55,6 +56,7 @@ export async function writeAttached(
     if (isQuotaExceeded(error)) isKnown = true;
     throw error;
   } finally {
+    for (const edit of made) if (!('error' in edit)) leaveData(edit.given);
     await giveBack(host, contents, isKnown);
   }
 }

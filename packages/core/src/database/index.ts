@@ -5,7 +5,7 @@ export {
   putAttachmentArguments,
   STUB_AT_HAND,
 } from './attachment-arguments';
-export { chunksOf, itemsOf, piecesOf, streamOf } from './attachment-data';
+export { chunksOf, itemsOf, leaveData, piecesOf, streamOf } from './attachment-data';
 export { blobKeysIn } from './attachment-set';
 export { checkAttsSince, commonGeneration } from './atts-since';
 export { bulkGetRefusal } from './bulk-get-refusal';
