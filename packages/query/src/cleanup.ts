@@ -14,6 +14,7 @@ import {
   type Loose,
   type Range,
   type Store,
+  storedBody,
   under,
   type ViewStateRow,
   type WriteOptions,
@@ -55,8 +56,8 @@ export async function dropUnused(
   for (const mark of dropped) await removeRows(store, mark, options);
 }
 
-function definedBy({ id, rev, deleted, body }: DocRow): string[] {
-  return deleted ? [] : definedIn(joinDoc(id, rev, false, (body as string | undefined) ?? '{}'));
+function definedBy(row: DocRow): string[] {
+  return row.deleted ? [] : definedIn(joinDoc(row.id, row.rev, false, storedBody(row)));
 }
 
 /** The ids of the indexes that a design document defines, whatever is in it. */

@@ -12,6 +12,7 @@ import {
   notFound,
   type ReduceFunction,
   type Store,
+  storedBody,
   viewName,
 } from '@settledb/core';
 import { type Functions, textHash } from './functions';
@@ -137,7 +138,7 @@ export class Definitions {
     if (parsed?.rev === row.rev) return parsed.doc;
     const [[whole]] = await this.#store.read([{ ...bare[0], texts: ['body'] }], { signal });
     if (whole === undefined || whole.deleted) return this.design(name, { signal });
-    const doc = joinDoc(id, whole.rev, false, (whole.body as string | undefined) ?? '{}');
+    const doc = joinDoc(id, whole.rev, false, storedBody(whole));
     remember(this.#parsed, id, { rev: whole.rev, doc });
     return doc;
   }
