@@ -3,7 +3,7 @@
  * make one, it is made again.
  */
 
-import { inTime, ioError, untilAborted, uuid } from '@settledb/core';
+import { afterTimer, inTime, ioError, untilAborted, uuid } from '@settledb/core';
 import { transfer } from 'comlink';
 import { controlOver, type RemoteControl } from './control';
 import { barred, fromControl, isTerminated, workerTerminated } from './errors';
@@ -50,6 +50,12 @@ interface Acquaintance {
  * still meanwhile; another would wait in vain.
  */
 const AWAY_MS = 500;
+/**
+ * After a shared worker has ended, another is made only after so long. When its process ends, Firefox (153) hands one that pages ask for
+ * at once to the worker that is gone, as everyone who comes later, until all of these pages are closed: it happened to half of those who
+ * asked at once, to none of 14 who waited for 10 ms or more. The main process, which may be busy, has to take notice first.
+ */
+export const SHARED_AGAIN_MS = 500;
 /** Workers of other tabs in a row that may be named but not answer: each time, the owner is asked for anew. */
 const ASKED = 5;
 
@@ -64,6 +70,8 @@ export class OwnWorker {
   /** Resolves when the page that is put away is back, or was not put away after all. */
   #away: Promise<void> | undefined;
   #endAway = (): void => {};
+  /** Resolves when another shared worker may be made. */
+  #again: Promise<void> | undefined;
   /** Where workers are made since one of them had lost its storage. */
   #frame: Frame | undefined;
   /** Why there can be no other worker: the page gave a worker rather than a function, and it has died. */
@@ -116,6 +124,7 @@ export class OwnWorker {
     this.#life ??= hold(`settledb:page:${uuid()}`);
     const life = this.#life;
     const lock = await this.#named(life);
+    if (this.#known === undefined) await this.#again;
     this.#known ??= this.#meet();
     const known = this.#known;
     const { port1, port2 } = new MessageChannel();
@@ -257,6 +266,7 @@ export class OwnWorker {
     known.control.release();
     if (this.#known !== known) return;
     this.#known = undefined;
+    if ('port' in known.target) this.#again = afterTimer(SHARED_AGAIN_MS);
     if (!canReturn(this.#targets))
       this.#end = workerTerminated('The worker has ended, and the page did not say how to make another');
   }
