@@ -37,6 +37,18 @@ describe('feeds', () => {
     await reader.cancel();
   });
 
+  it('are 5,000 at a time: one more is refused until one has ended', async () => {
+    const server = testServer();
+    await server.ask('PUT', '/db');
+    const ask = (): Promise<Response> => server.handle(new Request(`${ORIGIN}/db/_changes?feed=continuous`));
+    const feeds = await Promise.all(Array.from({ length: 5_000 }, ask));
+    expect((await ask()).status).toBe(503);
+    expect((await server.ask('GET', '/db')).status).toBe(200);
+    await feeds[17]!.body!.cancel();
+    expect((await ask()).status).toBe(200);
+    server.close();
+  });
+
   it('that are asked from beyond the end say where it is: the database was made anew', async () => {
     const server = testServer();
     await server.ask('PUT', '/db');
