@@ -9,8 +9,8 @@ import { environment, findMiniBrowser } from '../support/webkit';
 
 export type Engine = 'firefox' | 'webkit';
 
-/** The process of a tab, as the system calls it. */
-const TABS = { firefox: /^Isolated Web/, webkit: /^WebKitWebProces/ };
+/** The process of a tab, or, in Firefox, of a service worker, as the system calls it. */
+const TABS = { firefox: /^Isolated (Web|Serv)/, webkit: /^WebKitWebProces/ };
 
 export class Profile {
   readonly #engine: Engine;
@@ -84,7 +84,7 @@ export class Running {
     this.#tabs = tabs;
   }
 
-  /** Processes of tabs. */
+  /** Processes of tabs and service workers. */
   get tabs(): number[] {
     return this.family.filter(({ name }) => this.#tabs.test(name)).map(({ pid }) => pid);
   }

@@ -8,7 +8,7 @@ import { connect } from '../../packages/settledb/src/worker';
 
 export interface Task {
   /** Where the database is: in the page, or in a worker of that kind, with IndexedDB or private files. */
-  readonly where: 'page' | 'dedicated' | 'shared' | 'private files';
+  readonly where: 'page' | 'dedicated' | 'shared' | 'service' | 'private files';
   /** Begins the ids of all that this tab writes. */
   readonly tab: string;
 }
@@ -36,11 +36,12 @@ function open(): SettleDB {
   if (where === 'page') return new SettleDB('killed', { views });
   const script = where === 'private files' ? '/opfs.js' : '/worker.js';
   const adapters = [where === 'private files' ? 'opfs' : 'indexeddb'];
+  if (where === 'service') void navigator.serviceWorker.register(script, { type: 'module' });
   const make = (): Worker | SharedWorker =>
     where === 'shared'
       ? new SharedWorker(script, { type: 'module' })
       : new Worker(script, { type: 'module' });
-  const Hosted = connect(make, { adapters });
+  const Hosted = connect(where === 'service' ? navigator.serviceWorker : make, { adapters });
   return new Hosted('killed') as unknown as SettleDB;
 }
 

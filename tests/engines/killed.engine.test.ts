@@ -23,8 +23,8 @@ vi.setConfig({ testTimeout: 300_000 * (KILLS + 1) });
 const PATIENCE = { timeout: 180_000, interval: 5 };
 
 const WHERE: Task['where'][] = ['page', 'dedicated', 'shared'];
-/** WebKitGTK has none. */
-if (engine === 'firefox') WHERE.push('private files');
+/** WebKitGTK has no private files. */
+if (engine === 'firefox') WHERE.push('service', 'private files');
 
 /** One start of the browser, until it is killed. */
 class Life {
