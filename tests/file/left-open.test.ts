@@ -7,6 +7,7 @@ import { file } from '@settledb/adapter-file';
 import { type DatabaseTables, type Durability, LocalDatabase, schema } from '@settledb/core';
 import { openLogStore } from '@settledb/engine';
 import { describe, expect, it } from 'vitest';
+import { lockToRead, takeLock } from '../../adapters/file/src/lock';
 import { bytesOf, noise, same } from '../conformance/database/attachment-bytes';
 import { type Hooks, hooked } from '../support/hooked-adapter';
 import { mulberry32 } from '../support/slow-adapter';
@@ -65,6 +66,22 @@ describe('what a killed process left', () => {
       disk.close(log);
       await expectOnDisk(disk, seed);
     }
+  });
+
+  it('is not taken for torn by a loss of power because a reader was killed', async () => {
+    const disk = await killed();
+    await (await file({ files: disk }).open(FOLDER)).close();
+    const log = disk.open(join(FOLDER, 'log.1'), 'r+');
+    disk.writeSync(log, Buffer.from('damaged'), 0, 7, disk.stat(log).size / 2);
+    disk.close(log);
+    await lockToRead(disk, FOLDER);
+    disk.powerLoss(() => 0);
+    await expect(file({ files: disk }).open(FOLDER)).rejects.toMatchObject({ name: 'corrupt' });
+    await takeLock(disk, FOLDER);
+    disk.powerLoss(() => 0);
+    const journal = await file({ files: disk }).open(FOLDER);
+    expect((await journal.read()).commits.length).toBeLessThan(COMMITS);
+    await journal.close();
   });
 
   it('is on the disk before a strict write of the next one is acknowledged, content of attachments too', async () => {

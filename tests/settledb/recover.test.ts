@@ -339,6 +339,29 @@ describe('recover', () => {
     }
   });
 
+  it('reads what may only be read: a disk that fails is made read-only, and so are backups', async () => {
+    const copy = copyOf(folder);
+    const before = files(copy);
+    const readOnly: Files = {
+      ...nodeFiles,
+      open(path, flag) {
+        if (flag === 'r') return nodeFiles.open(path, flag);
+        throw Object.assign(new Error(`EROFS: read-only file system, open '${path}'`), { code: 'EROFS' });
+      },
+    };
+    const to = new SettleDB('to', { adapter: memory() });
+    const salvaged = await salvage(copy, readOnly);
+    expect(await rescueTo(salvaged, to, {})).toMatchObject({ ok: true });
+    await salvaged.close();
+    expect(await leavesOf(to)).toEqual(now);
+    await to.close();
+    expect(files(copy)).toEqual(before);
+    const open = new SettleDB(copy);
+    await open.info();
+    await expect(salvage(copy, readOnly)).rejects.toMatchObject({ name: 'locked' });
+    await open.close();
+  });
+
   it('makes a directory of the pages, if the only one is lost', async () => {
     const copy = copyOf(folder);
     const compacted = new SettleDB(copy);

@@ -7,11 +7,14 @@
  */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { afterTimer, locked } from '@settledb/core';
+import { afterTimer, type DatabaseError, locked } from '@settledb/core';
 import { closeQuietly, codeOf, type Lock, trouble } from '@settledb/log';
 import type { NodeFiles as Files } from './node-files';
 import { BY_SYSTEM, isMoment, isOfAnotherBoot, isRunning, processStart, UNKNOWN } from './process-identity';
 import { hasSystemLocks, isFileLocked, lockFile } from './system-lock';
+
+/** What a lock file has when its taker has decided: whether it may write, or only looks at what the last owner left. */
+const [WRITES, READS] = ['1', 'r'];
 
 /** Two who take at once both step back and try again, after a random delay; in all well below a second. */
 const ATTEMPTS = 20;
@@ -34,7 +37,28 @@ const RELEASED_MAX = 10_000;
  *
  * @throws DatabaseError `locked`, naming the process that has it; `io` when the folder cannot be written to
  */
-export async function takeLock(files: Files, folder: string): Promise<Lock> {
+export const takeLock = (files: Files, folder: string): Promise<Lock> => take(files, folder, WRITES);
+
+/**
+ * Takes the lock of `folder` for somebody who changes nothing in it: if that process is killed, its lock does not say that what was
+ * written may be there in parts. Where nothing can be written, as on a disk that the system made read-only because it fails, there
+ * is no lock to take.
+ *
+ * @returns releases it
+ * @throws as {@link takeLock}
+ */
+export async function lockToRead(files: Files, folder: string): Promise<() => void> {
+  try {
+    return (await take(files, folder, READS)).release;
+  } catch (error) {
+    if (codeOf((error as DatabaseError).cause) !== 'EROFS') throw error;
+    const [other] = owners(files, folder).living;
+    if (other !== undefined) throw lockedBy(folder, other);
+    return () => {};
+  }
+}
+
+async function take(files: Files, folder: string, purpose: string): Promise<Lock> {
   const start = processStart() === UNKNOWN && hasSystemLocks() ? BY_SYSTEM : processStart();
   for (let attempt = 1; ; attempt++) {
     const own = `lock.${process.pid}.${start}.${randomBytes(6).toString('hex')}`;
@@ -54,17 +78,18 @@ export async function takeLock(files: Files, folder: string): Promise<Lock> {
       const { living, ended } = owners(files, folder, own);
       const other = living[0];
       if (other === undefined) {
-        markHeld(files, fd);
+        markHeld(files, fd, purpose);
         const clear = (): void => {
           for (const { name } of ended) remove(files, folder, name);
         };
-        const lostPower = ended.some(({ start }) => isOfAnotherBoot(start));
+        const lostPower = ended.some(
+          ({ name, start }) => isOfAnotherBoot(start) && heldBy(files, join(folder, name)) !== READS,
+        );
         return { leftOpen: ended.length > 0, lostPower, clear, release, forsake };
       }
       release();
-      if (attempt === ATTEMPTS || isHeld(files, join(folder, other.name))) {
-        throw locked(`${folder} is open in ${ownerOf(other)}`);
-      }
+      if (attempt === ATTEMPTS || heldBy(files, join(folder, other.name)) !== '')
+        throw lockedBy(folder, other);
     } catch (error) {
       release();
       // Another taker found the file before it was locked, and removed it as a dead owner's.
@@ -77,6 +102,9 @@ export async function takeLock(files: Files, folder: string): Promise<Lock> {
     await afterTimer(Math.random() * STEP_BACK_MS);
   }
 }
+
+const lockedBy = (folder: string, owner: Taker): DatabaseError =>
+  locked(`${folder} is open in ${ownerOf(owner)}`);
 
 function ownerOf({ name, pid, start }: Taker): string {
   const who = pid === process.pid ? THIS_PROCESS : `process ${pid}`;
@@ -109,7 +137,7 @@ interface Taker {
 }
 
 /** Living owners and takers, and those that ended without a release. */
-function owners(files: Files, folder: string, own: string): { living: Taker[]; ended: Taker[] } {
+function owners(files: Files, folder: string, own?: string): { living: Taker[]; ended: Taker[] } {
   const [living, ended]: [Taker[], Taker[]] = [[], []];
   for (const name of files.list(folder)) {
     const taker = parse(name);
@@ -126,24 +154,26 @@ function lives(path: string, { pid, start }: Taker): boolean {
 }
 
 /** A byte in the file tells later takers that this one has decided: they need not try again. */
-function markHeld(files: Files, fd: number): void {
+function markHeld(files: Files, fd: number, purpose: string): void {
   try {
-    files.writeSync(fd, Buffer.from('1'), 0, 1, 0);
+    files.writeSync(fd, Buffer.from(purpose), 0, 1, 0);
   } catch {
     // On a full disk the others learn it a little later, but the database opens.
   }
 }
 
-function isHeld(files: Files, path: string): boolean {
+/** What its taker marked it with; nothing while that one is still choosing, or if it cannot be known. */
+function heldBy(files: Files, path: string): string {
   try {
     const fd = files.open(path, 'r');
     try {
-      return files.stat(fd).size > 0;
+      const mark = Buffer.alloc(1);
+      return mark.toString('latin1', 0, files.readSync(fd, mark, 0, 1, 0));
     } finally {
       closeQuietly(files, fd);
     }
   } catch {
-    return false;
+    return '';
   }
 }
 

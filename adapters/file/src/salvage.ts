@@ -8,7 +8,7 @@
  */
 import { notFound } from '@settledb/core';
 import { BlobFiles, closeQuietly, FrameReader, generations, logPath, trouble, Window } from '@settledb/log';
-import { takeLock } from './lock';
+import { lockToRead } from './lock';
 import { type NodeFiles, nodeFiles } from './node-files';
 import { onNode } from './node-platform';
 import { PastErrors } from './past-errors';
@@ -41,10 +41,10 @@ export async function salvage(folder: string, files: NodeFiles = nodeFiles): Pro
     const path = realPath(folder);
     const generation = generations(files, path).at(-1);
     if (generation === undefined) throw notFound(`there is no database in ${folder}`);
-    const lock = await takeLock(files, path);
     // A dead owner's lock stays, and says how it ended to whoever opens the database next.
-    return await opened(files, path, generation, lock.release).catch((error) => {
-      lock.release();
+    const release = await lockToRead(files, path);
+    return await opened(files, path, generation, release).catch((error) => {
+      release();
       throw error;
     });
   } catch (error) {
@@ -71,7 +71,9 @@ async function opened(
       enter: () => () => {},
     });
     const torn = new TornBlocks(log, frames);
-    const blobs = new BlobFiles(files, folder, false, (failure) => failure);
+    // Packs are opened to be written to, which a disk, or a backup, may not allow.
+    const toRead: NodeFiles = { ...files, open: (name) => files.open(name, 'r') };
+    const blobs = new BlobFiles(toRead, folder, false, (failure) => failure);
     const through = (directory?: Directory) => new SalvagedJournal(log, torn, frames, blobs, directory);
     return {
       damage: log.damage,
