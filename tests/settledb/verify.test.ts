@@ -207,6 +207,7 @@ describe('verify', () => {
       'doc_count is 300, and there are 302',
       'doc_del_count is 2, and there are 1',
       'update_seq is 5, and there is a change 305',
+      expect.stringMatching(/^The index mango-[0-9a-f]+ knows change 302, and update_seq is 5$/),
     ]);
   });
 
@@ -233,7 +234,7 @@ describe('verify', () => {
             { ...second, tag: `${tag} other` },
           ],
         },
-        { into: 'views', put: [{ ...(index as ViewStateRow), rows: 7 }] },
+        { into: 'views', put: [{ ...(index as ViewStateRow), rows: 7, seq: 400 }] },
       ],
       value: 0,
     }));
@@ -242,7 +243,9 @@ describe('verify', () => {
     expect([ok, lost]).toEqual([false, SOUND.lost]);
     expect(contradictions).toEqual([
       expect.stringMatching(/^Nothing keeps the content of an attachment of "with small", 1-[0-9a-f]{32}$/),
+      `The index ${view} knows change 400, and update_seq is 305`,
       `The index ${view} lists "nowhere", which is not there`,
+      `The index ${view} lists "${id(8)}", which is not there`,
       `The index ${view} says that it has 7 rows, and has ${rows.length}`,
       'Rows that belong to no index: 1',
     ]);

@@ -3,6 +3,7 @@ import {
   type DatabaseTables,
   type DocRow,
   DROPPED,
+  INFO,
   type IndexEntry,
   type Key,
   type Store,
@@ -24,6 +25,10 @@ export async function indexesIn(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const [states] = await store.read([{ from: 'views', range: {} }], { signal });
+  const [infos] = await store.read(INFO, { signal });
+  const last = infos[0]?.update_seq ?? 0;
+  for (const { view, seq } of states)
+    if (seq > last) note(`The index ${view} knows change ${seq}, and update_seq is ${last}`);
   const indexes = new Map<string, Index>(states.map((state) => [state.tag, { state, byKey: 0, byDoc: 0 }]));
   const indexOf = (tag: string): Index => {
     const index = indexes.get(tag) ?? { state: undefined, byKey: 0, byDoc: 0 };
