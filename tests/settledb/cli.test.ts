@@ -2,6 +2,7 @@
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
+  appendFileSync,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -121,6 +122,16 @@ describe('the command line', () => {
     expect(existsSync(join(scratch, 'none')) || existsSync(join(scratch, 'other'))).toBe(false);
   });
 
+  it('does not say that there is no database where it cannot look', async () => {
+    symlinkSync('round', join(scratch, 'round'));
+    for (const command of ['info round', 'recover round other'])
+      expect(await settledb(command)).toMatchObject({
+        code: 1,
+        err: expect.stringMatching(/^settledb: ELOOP/),
+      });
+    expect(existsSync(join(scratch, 'other'))).toBe(false);
+  });
+
   it('makes none on a server either', async () => {
     const asked = new Set<string>();
     const url = await serving(({ method }, response) => {
@@ -207,6 +218,12 @@ describe('the command line', () => {
     child.stdout!.once('data', () => child.stdout!.destroy());
     expect(await ended).toMatchObject({ code: 1, err: expect.stringMatching(/^settledb: .*EPIPE.*\n$/) });
     expect(readdirSync(join(scratch, 'long'))).toEqual(names);
+    for (const command of ['info', 'conflicts']) {
+      const { child, ended } = begun([command, 'long']);
+      child.stdout!.destroy();
+      expect(await ended).toMatchObject({ code: 0, err: '' });
+      expect(readdirSync(join(scratch, 'long')), command).toEqual(names);
+    }
     if (!existsSync('/dev/full')) return;
     for (const command of ['dump long --plain', 'info long']) {
       const full = spawnSync('sh', ['-c', `"$0" "$1" ${command} > /dev/full`, process.execPath, program], {
@@ -214,6 +231,7 @@ describe('the command line', () => {
         encoding: 'utf8',
       });
       expect([full.status, full.stderr]).toEqual([1, expect.stringMatching(/^settledb: .*ENOSPC.*\n$/)]);
+      expect(readdirSync(join(scratch, 'long')), command).toEqual(names);
     }
   });
 
@@ -271,6 +289,47 @@ describe('the command line', () => {
     expect(await answerOf('recover again sound')).toMatchObject({ ok: true, docs: 1 });
     expect(await answerOf('verify sound')).toMatchObject({ ok: true, docs: 1, contradictions: [] });
   });
+
+  it('makes no database for what cannot be recovered, and does not open the folder to write to it', async () => {
+    const folder = join(scratch, 'unfinished');
+    const db = new SettleDB(folder);
+    await db.put({ _id: 'a' });
+    const locked = { code: 1, err: expect.stringMatching(/^settledb: locked: /) };
+    expect(await settledb('recover unfinished not-made')).toMatchObject(locked);
+    expect(existsSync(join(scratch, 'not-made'))).toBe(false);
+    await db.close();
+    appendFileSync(logName(folder), 'a write that was never finished');
+    const before = readFileSync(logName(folder));
+    expect(await settledb('recover unfinished unfinished')).toMatchObject(locked);
+    expect(readFileSync(logName(folder))).toEqual(before);
+  });
+
+  it.skipIf(process.platform === 'win32')(
+    'frees a folder when its recovery is told to end, and says that there is only a part of it',
+    async () => {
+      const folder = join(scratch, 'freed');
+      const db = new SettleDB(folder);
+      await db.put({ _id: 'a' });
+      await db.close();
+      const names = readdirSync(folder);
+      for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+        let isWriting = false;
+        const url = await serving((request, response) => {
+          if (request.method === 'POST') isWriting = true;
+          else response.setHeader('Content-Type', 'application/json').end('{"doc_count":0,"update_seq":0}');
+        });
+        const { child, ended } = begun(['recover', 'freed', `${url}/db`]);
+        onTestFinished(() => void child.kill('SIGKILL'));
+        await expect.poll(() => isWriting).toBe(true);
+        child.kill(signal);
+        const err = expect.stringMatching(
+          /\/db has only a part of it: remove it .*\n.*it was interrupted\n$/,
+        );
+        expect(await ended).toMatchObject({ code: 1, err });
+        expect(readdirSync(folder)).toEqual(names);
+      }
+    },
+  );
 
   it('serves a folder to whoever has the password, until it is interrupted', async () => {
     await answerOf('load served/notes', DOCS);

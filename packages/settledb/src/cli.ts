@@ -6,9 +6,10 @@ const args = process.argv.slice(2);
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   // A dump fails by itself: what is cut off must not pass for a backup.
   if (args[0] === 'dump') return;
-  // Who reads a list may have read enough, as `head` does.
-  if (error.code === 'EPIPE') process.exit();
+  // Who reads a list may have read enough. What is done goes on to its end: that closes the database, and tells the exit code.
+  if (error.code === 'EPIPE') return;
   console.error(`settledb: ${error.message}`);
-  process.exit(1);
+  process.exitCode = 1;
 });
-process.exitCode = await run(args);
+const code = await run(args);
+process.exitCode ||= code;

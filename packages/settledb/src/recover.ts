@@ -87,10 +87,10 @@ export async function recover(
   if (typeof to?.bulkDocs !== 'function')
     throw new TypeError('recover takes a database to write to: recover(path, new SettleDB(…))');
   const checked = checkedOptions(options);
-  const { doc_count, doc_del_count } = await to.info();
-  if (doc_count + (doc_del_count ?? 0) > 0) throw badRequest('The database to write to is not empty');
   const salvaged = await salvage(from);
   try {
+    const { doc_count, doc_del_count } = await to.info();
+    if (doc_count + (doc_del_count ?? 0) > 0) throw badRequest('The database to write to is not empty');
     return await rescueTo(salvaged, to, checked);
   } finally {
     await salvaged.close();

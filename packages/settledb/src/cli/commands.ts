@@ -1,12 +1,12 @@
 /** What the command line offers. */
 import type { ParseArgsConfig } from 'node:util';
 import { isDatabaseError } from '@settledb/core';
-import { recover } from '../recover';
 import { verify } from '../verify';
 import { dump, load } from './dumps';
-import { checkFolder, existing, made, madeIfFolder, withDatabase } from './open';
+import { existing, made, madeIfFolder, withDatabase } from './open';
+import { recovery } from './recovery';
 import { serve } from './serve';
-import { untilAsked } from './until-asked';
+import { unlessAsked, untilAsked } from './until-asked';
 
 export interface Command {
   /** Names of the arguments; with a `?` at the end: may be left out. */
@@ -68,7 +68,8 @@ export const commands = {
             } = (row as { doc: Record<string, unknown> }).doc;
             if (conflicts !== undefined) console.log(JSON.stringify({ id, rev, conflicts }));
           }
-          if (rows.length < PAGE) return true;
+          // Who reads the list may have read enough, as `head` does.
+          if (rows.length < PAGE || !process.stdout.writable) return true;
           range = { startkey: rows.at(-1)!.key, skip: 1 };
         }
       }),
@@ -129,7 +130,7 @@ export const commands = {
     does: 'reads all of a folder, and says whether it is sound',
     more: ['Exits with 1 if anything is damaged, lost or contradictory. The folder stays as it is.'],
     async run([folder]) {
-      const verified = await verify(folder!);
+      const verified = await unlessAsked((signal) => verify(folder!, { signal }));
       return print(verified) && verified.ok;
     },
   },
@@ -138,8 +139,7 @@ export const commands = {
     does: 'brings what is sound of a damaged folder into an empty database, and lists what is lost',
     more: ['Exits with 1 if anything is lost. The folder stays as it is.'],
     async run([folder, name]) {
-      checkFolder(folder!);
-      const recovered = await withDatabase(made(name!), (db) => recover(folder!, db));
+      const recovered = await recovery(folder!, name!);
       return print(recovered) && recovered.ok;
     },
   },

@@ -38,8 +38,10 @@ export function checkFolder(folder: string): void {
 function hasLog(folder: string): boolean {
   try {
     return readdirSync(folder).some((name) => /^log\.\d+$/.test(name));
-  } catch {
-    return false;
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    if (['ENOENT', 'ENOTDIR'].includes(code)) return false;
+    throw error;
   }
 }
 

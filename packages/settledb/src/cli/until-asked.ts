@@ -17,3 +17,14 @@ export function untilAsked(stop: () => void): () => void {
   for (const signal of signals) process.on(signal, asked);
   return end;
 }
+
+/** Does what can be aborted, until it is done or the process is asked to end: it ends in order, with nothing left open or locked. */
+export async function unlessAsked<R>(work: (signal: AbortSignal) => Promise<R>): Promise<R> {
+  const asked = new AbortController();
+  const listensNoMore = untilAsked(() => asked.abort(new Error('it was interrupted')));
+  try {
+    return await work(asked.signal);
+  } finally {
+    listensNoMore();
+  }
+}
