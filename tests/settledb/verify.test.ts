@@ -4,6 +4,7 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
+  statSync,
   symlinkSync,
   truncateSync,
   writeFileSync,
@@ -167,6 +168,33 @@ describe('verify', () => {
     }
     writeFileSync(logName(copy), bytes);
     expect(await verify(copy)).toEqual(SOUND);
+  });
+
+  it('finds that the end is missing that was there when the database was closed: a copy is cut where a disk is full', async () => {
+    const path = join(folder, '..', 'long');
+    const write = async (_id: string): Promise<number> => {
+      const db = new SettleDB<{ text: string }>(path);
+      await db.put({ _id, text: 'long '.repeat(100_000) });
+      await db.close();
+      return statSync(logName(path)).size;
+    };
+    for (const _id of ['a', 'b']) await write(_id);
+    const shorter = await write('c');
+    const note = readFileSync(join(path, 'log.places'));
+    const size = await write('d');
+    const copy = copyOf(path);
+    expect(await verify(copy)).toMatchObject({ ok: true, docs: 4 });
+    for (const end of [size - 1, shorter, shorter - 1]) {
+      truncateSync(logName(copy), end);
+      const { ok, lost, damage } = await verify(copy);
+      expect([ok, lost.commits, damage.at(-1)?.to]).toEqual([false, 1, size]);
+    }
+    // An older note says nothing of what came after it.
+    const older = copyOf(path);
+    writeFileSync(join(older, 'log.places'), note);
+    expect(await verify(older)).toMatchObject({ ok: true, docs: 4, damage: [] });
+    truncateSync(logName(older), shorter);
+    expect(await verify(older)).toMatchObject({ ok: true, docs: 3, damage: [] });
   });
 
   it('finds an attachment that is damaged, and one that is gone', async () => {

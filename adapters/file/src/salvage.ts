@@ -7,7 +7,16 @@
  * rows.
  */
 import { notFound } from '@settledb/core';
-import { BlobFiles, closeQuietly, FrameReader, generations, logPath, trouble, Window } from '@settledb/log';
+import {
+  BlobFiles,
+  closeQuietly,
+  FrameReader,
+  generations,
+  logPath,
+  notedSize,
+  trouble,
+  Window,
+} from '@settledb/log';
 import { lockToRead } from './lock';
 import { type NodeFiles, nodeFiles } from './node-files';
 import { onNode } from './node-platform';
@@ -62,7 +71,8 @@ async function opened(
   const fd = files.open(path, 'r');
   try {
     const reads = new PastErrors(files);
-    const log = await soundLog(new Window(reads, fd, files.stat(fd).size), path, generation);
+    const noted = (salt: number): number => notedSize(files, folder, salt);
+    const log = await soundLog(new Window(reads, fd, files.stat(fd).size), path, generation, noted);
     const frames = new FrameReader({
       files: reads,
       fd,

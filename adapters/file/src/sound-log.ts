@@ -76,7 +76,7 @@ export class SoundLog {
     this.damage.push({ file: this.#path, from, to, isLast });
   }
 
-  /** The end is missing that was on the disk before the file had its name: of what it held, one commit at least is lost. */
+  /** The end is missing that was on the disk before the file had its name, or was closed: of what it held, one commit at least is lost. */
   cutShort(from: number, to: number): void {
     this.damaged(from, to);
     this.last++;
@@ -89,20 +89,29 @@ export class SoundLog {
 
 /**
  * @param generation the one that the file is named for
+ * @param noted how long the log of a salt was when it was closed; 0 if nobody knows
  * @throws DatabaseError `corrupt` if there is nothing sound in it; `io` for a newer format
  */
-export async function soundLog(window: Window, path: string, generation: number): Promise<SoundLog> {
+export async function soundLog(
+  window: Window,
+  path: string,
+  generation: number,
+  noted: (salt: number) => number,
+): Promise<SoundLog> {
   const start = Bytes.from(await window.view(0, HEADER_BYTES));
   const [header, isDamaged] = await headerOf(window, start, path);
   const log = new SoundLog(header, path);
   if (isDamaged || header.generation !== generation) log.damaged(0, HEADER_BYTES);
-  await takeFrames(log, window);
+  await takeFrames(log, window, Math.max(header.base, noted(header.salt)));
   return log;
 }
 
-/** Whatever makes an opening refuse the log is damage, also a sound frame that stands elsewhere than it was written. */
-async function takeFrames(log: SoundLog, window: Window): Promise<void> {
-  const { base } = log.header;
+/**
+ * Whatever makes an opening refuse the log is damage, also a sound frame that stands elsewhere than it was written.
+ *
+ * @param least where the log ended once, all of it on the disk
+ */
+async function takeFrames(log: SoundLog, window: Window, least: number): Promise<void> {
   let before: Before | undefined = NOTHING;
   let end = HEADER_BYTES;
   /** Where the last whole record ends. */
@@ -123,7 +132,7 @@ async function takeFrames(log: SoundLog, window: Window): Promise<void> {
     if (before.pending === 0) wholeEnd = end;
   }
   if (end < window.size) await noteTorn(log, window, end, window.size);
-  if (wholeEnd < base) log.cutShort(wholeEnd, Math.max(base, window.size));
+  if (wholeEnd < least) log.cutShort(wholeEnd, Math.max(least, window.size));
   else if (end < window.size) log.damaged(end, window.size, true);
 }
 

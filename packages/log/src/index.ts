@@ -12,6 +12,7 @@ export * from './header';
 export type { Lock } from './lock';
 export { LOOK_MS, type Log } from './log';
 export { LogJournal } from './log-journal';
+export { notedSize } from './places';
 export * from './platform';
 export * from './trouble';
 export * from './window';

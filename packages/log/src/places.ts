@@ -61,6 +61,12 @@ export function notedPlaces(files: Files, folder: string, fd: number, path: stri
   return header.salt === noted.note.salt ? { header, contents: contentsOf(noted), end: size } : undefined;
 }
 
+/** How long the log of this salt was when it was last closed, all of it on the disk; 0 if that was not noted. */
+export function notedSize(files: Files, folder: string, salt: number): number {
+  const note = readNote(files, join(folder, PLACES), 0)?.note;
+  return note?.salt === salt ? note.size : 0;
+}
+
 /** Notes where everything lies in `log`, which is on the disk and no longer written to. It is no error if that fails. */
 export async function notePlaces(files: Files, folder: string, log: Log): Promise<void> {
   if (log.end < WORTH_BYTES || log.isNoted) return;
