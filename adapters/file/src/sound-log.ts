@@ -2,7 +2,6 @@
 import { BLOCKS_PER_COMMIT } from '@settledb/engine';
 import {
   after,
-  type Before,
   BLOCK_FIXED_BYTES,
   Bytes,
   decodeHeader,
@@ -30,7 +29,7 @@ export interface DamagedPart {
   readonly from: number;
   /** The first byte after it. */
   readonly to: number;
-  /** Nothing sound follows, and it may be a write that was never finished. */
+  /** No more follows than a part of it, and it may be a write that was never finished. */
   readonly isLast: boolean;
 }
 
@@ -82,6 +81,12 @@ export class SoundLog {
     this.last++;
   }
 
+  /** Whatever is damaged after the first `before` parts is the end. */
+  leftUnfinished(before: number, from: number, to: number): void {
+    this.damage.length = before;
+    this.damaged(from, to, true);
+  }
+
   #reached(n: number): void {
     if (n > this.last) this.last = n;
   }
@@ -112,27 +117,33 @@ export async function soundLog(
  * @param least where the log ended once, all of it on the disk
  */
 async function takeFrames(log: SoundLog, window: Window, least: number): Promise<void> {
-  let before: Before | undefined = NOTHING;
+  let before = NOTHING;
   let end = HEADER_BYTES;
   /** Where the last whole record ends. */
   let wholeEnd = end;
+  /** A gap after which there are only blocks of this record, and not its mark: it may be a write that was never finished. */
+  let unfinished: { readonly from: number; readonly sequence: number; readonly before: number } | undefined;
   for await (const found of new FrameScan(window, log.header).frames(HEADER_BYTES)) {
     const { at, header, meaning } = found;
+    let { n } = before;
     if (at > end) {
+      unfinished ??= { from: end, sequence: before.sequence + 1, before: log.damage.length };
       log.damaged(end, at);
       await noteTorn(log, window, end, at);
-      before = undefined;
-    } else if (before !== undefined && objectionTo(header, meaning, before) !== undefined) {
+      n = undefined;
+    } else if (objectionTo(header, meaning, before) !== undefined) {
       log.damaged(at, at + header.bytes);
-      before = undefined;
+      n = undefined;
     }
-    before = after(header, meaning, before?.n);
+    if (meaning.kind !== KIND_BLOCK || header.sequence !== unfinished?.sequence) unfinished = undefined;
+    before = after(header, meaning, n);
     log.take(found);
     end = at + header.bytes;
     if (before.pending === 0) wholeEnd = end;
   }
   if (end < window.size) await noteTorn(log, window, end, window.size);
   if (wholeEnd < least) log.cutShort(wholeEnd, Math.max(least, window.size));
+  else if (unfinished !== undefined) log.leftUnfinished(unfinished.before, unfinished.from, window.size);
   else if (end < window.size) log.damaged(end, window.size, true);
 }
 
