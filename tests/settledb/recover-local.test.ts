@@ -1,12 +1,13 @@
 /** `_local` documents of a database with damage in its files: those of the program arrive, or are named; those about the database stay. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseError } from '@settledb/core';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { KIND_REWRITE } from '../../packages/log/src/frame';
 import { FRAME_HEADER_BYTES } from '../../packages/log/src/frame-layout';
 import { HEADER_BYTES } from '../../packages/log/src/header';
 import { SettleDB } from '../../packages/settledb/src/entry.node';
-import { type Recovered, recover, verify } from '../../packages/settledb/src/file';
+import { type Recovered, type RecoverTarget, recover, verify } from '../../packages/settledb/src/file';
 import { memory } from '../../packages/settledb/src/memory';
 import { copyOf, home, logName } from '../file/support';
 
@@ -108,6 +109,23 @@ describe('_local documents', () => {
     const { lost, found } = await check(copy);
     expect(lost).toEqual({ revisions: [], ranges: [], commits: 0, directory: true });
     expect(found).toEqual(now);
+  });
+
+  it('that a server refuses are named', async () => {
+    const to = new SettleDB('to', { adapter: memory() });
+    const refusing: RecoverTarget = {
+      info: () => to.info(),
+      async bulkDocs(docs, options) {
+        if ((docs as { _id: string }[])[0]?._id === id(3))
+          throw new DatabaseError({ status: 413, name: 'too_large', reason: 'for here' });
+        return to.bulkDocs(docs, options);
+      },
+    };
+    const { lost } = await recover(folder, refusing);
+    expect(lost.revisions).toEqual([{ id: id(3), reason: 'too_large: for here' }]);
+    const found = await list(to as SettleDB<object> as SettleDB<Local>);
+    await to.close();
+    expect(found).toEqual(new Map([...now].filter(([each]) => each !== id(3))));
   });
 
   it('that are damaged are told by verify', async () => {

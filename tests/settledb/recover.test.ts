@@ -2,7 +2,7 @@
 import { randomInt } from 'node:crypto';
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { CHUNK_BYTES } from '@settledb/core';
+import { CHUNK_BYTES, DatabaseError } from '@settledb/core';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type NodeFiles as Files, nodeFiles } from '../../adapters/file/src/node-files';
 import { salvage } from '../../adapters/file/src/salvage';
@@ -497,6 +497,31 @@ describe('recover', () => {
       [...found.values()].reduce((sum, { size }) => sum + size, 0),
     ]);
     expect([...found.get(id(3))!.keys()]).toEqual([...third.keys()].filter((rev) => rev !== other));
+  });
+
+  it('names a revision for which a server refuses a whole request, and brings the rest', async () => {
+    const to = new SettleDB('to', { adapter: memory() });
+    const reason = 'the request entity is too large';
+    const refusing: RecoverTarget = {
+      info: () => to.info(),
+      async bulkDocs(docs, options) {
+        const ids = (docs as { _id: string }[]).map(({ _id }) => _id);
+        if (ids.some((each) => [id(5), 'large'].includes(each)))
+          throw new DatabaseError({ status: 413, name: 'too_large', reason });
+        return to.bulkDocs(docs, options);
+      },
+    };
+    const { docs, lost } = await recover(folder, refusing);
+    const found = await leavesOf(to);
+    await to.close();
+    expect(lost.revisions).toEqual(
+      [id(5), 'large'].map((each) => ({
+        id: each,
+        rev: [...now.get(each)!.keys()][0],
+        reason: `too_large: ${reason}`,
+      })),
+    );
+    expect([docs, found.size]).toEqual([now.size - 2, now.size - 2]);
   });
 
   it('refuses what it cannot read from, or write to', async () => {

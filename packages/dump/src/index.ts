@@ -12,4 +12,4 @@ export {
   type SnapshotResult,
   writeSnapshot,
 } from './snapshot';
-export { isCheckpoint, type LoadOptions, type LoadProgress, type Target } from './writer';
+export { isCheckpoint, isOfDocument, type LoadOptions, type LoadProgress, type Target } from './writer';

@@ -263,7 +263,7 @@ export class Writer {
 }
 
 /** The error concerns the document: malformed, too large, not allowed, or a stub without content. */
-const isOfDocument = (error: unknown): error is DatabaseError =>
+export const isOfDocument = (error: unknown): error is DatabaseError =>
   isDatabaseError(error) &&
   ([400, 403, 412, 413].includes(error.status) || error.name === 'doc_validation') &&
   error.name !== 'closed';

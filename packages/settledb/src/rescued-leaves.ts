@@ -1,5 +1,6 @@
 /** Leaves on their way from a database of which parts are lost: what one of them lacks does not keep the others back. */
 import {
+  type BulkDocsOptions,
   bestBytes,
   corrupt,
   digestText,
@@ -12,6 +13,7 @@ import {
   type WriteFailure,
   whyOf,
 } from '@settledb/core';
+import { isOfDocument } from '@settledb/dump';
 import type { LostRevision, RecoverTarget } from './recover';
 
 export interface Leaf {
@@ -75,7 +77,7 @@ export class RescuedLeaves {
   /** @returns those that are refused */
   async #write(docs: readonly Doc[]): Promise<LostRevision[]> {
     if (docs.length === 0) return [];
-    const [failed] = await this.#to.bulkDocs(docs, { new_edits: false, signal: this.#signal });
+    const [failed] = await refusals(this.#to, docs, { new_edits: false, signal: this.#signal });
     if (failed === undefined) {
       this.written += docs.length;
       return [];
@@ -112,8 +114,24 @@ export class RescuedLeaves {
 
 const pick = ({ id, rev }: Leaf): { id: string; rev: string } => ({ id, rev });
 
-/** Why a row was refused. */
-export const refusalOf = ({ name, reason }: Partial<WriteFailure>): string => `${name}: ${reason}`;
+type Refusal = Pick<WriteFailure, 'name' | 'reason'>;
+
+/** Writes documents. @returns why some are refused; a request that is refused as a whole, for what is in it, has one reason */
+export async function refusals(
+  to: RecoverTarget,
+  docs: readonly object[],
+  options: BulkDocsOptions,
+): Promise<Refusal[]> {
+  try {
+    const rows = await to.bulkDocs(docs as never, options);
+    return rows.filter((row): row is WriteFailure => 'error' in row);
+  } catch (error) {
+    if (!isOfDocument(error)) throw error;
+    return [error];
+  }
+}
+
+export const refusalOf = ({ name, reason }: Refusal): string => `${name}: ${reason}`;
 
 /** The winner of a document whose tree is lost, as a revision without ancestors. */
 async function readAlone(source: LocalDatabase, { id, rev, alone }: Leaf): Promise<(Doc | LostRevision)[]> {

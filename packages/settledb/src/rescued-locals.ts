@@ -7,7 +7,7 @@ import { isCheckpoint, isOwnLocal } from '@settledb/dump';
 import { batches } from './batches';
 import type { LostRevision, RecoverTarget } from './recover';
 import { isWithin, type Lack } from './rescue-lacks';
-import { refusalOf } from './rescued-leaves';
+import { refusalOf, refusals } from './rescued-leaves';
 
 export class RescuedLocals {
   readonly #to: RecoverTarget;
@@ -75,7 +75,7 @@ export class RescuedLocals {
     this.#lost.delete(id);
     if (isOwnLocal(id) || isCheckpoint(doc)) return;
     const { _rev: _, ...fields } = doc;
-    const [row] = await this.#to.bulkDocs([fields as never], { signal: this.#signal });
-    if (row !== undefined && 'error' in row) this.#lost.set(id, { id, reason: refusalOf(row) });
+    const [failed] = await refusals(this.#to, [fields], { signal: this.#signal });
+    if (failed !== undefined) this.#lost.set(id, { id, reason: refusalOf(failed) });
   }
 }
