@@ -1,6 +1,6 @@
 /** A database with damage in its files, brought into another: what arrives is what was written, and what does not is named. */
-import { randomInt } from 'node:crypto';
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { randomBytes, randomInt } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CHUNK_BYTES, DatabaseError } from '@settledb/core';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -322,7 +322,7 @@ describe('recover', () => {
     };
     for (bad of [0, 20 * SECTOR, bytes.length - (bytes.length % SECTOR)]) {
       failed = 0;
-      const salvaged = await salvage(copy, files);
+      const salvaged = await salvage(copy, undefined, files);
       const to = new SettleDB<{ text: string }>('to', { adapter: memory() });
       const { docs, lost, damage } = await rescueTo(salvaged, to, {});
       await salvaged.close();
@@ -350,7 +350,7 @@ describe('recover', () => {
       },
     };
     const to = new SettleDB('to', { adapter: memory() });
-    const salvaged = await salvage(copy, readOnly);
+    const salvaged = await salvage(copy, undefined, readOnly);
     expect(await rescueTo(salvaged, to, {})).toMatchObject({ ok: true });
     await salvaged.close();
     expect(await leavesOf(to)).toEqual(now);
@@ -358,7 +358,7 @@ describe('recover', () => {
     expect(files(copy)).toEqual(before);
     const open = new SettleDB(copy);
     await open.info();
-    await expect(salvage(copy, readOnly)).rejects.toMatchObject({ name: 'locked' });
+    await expect(salvage(copy, undefined, readOnly)).rejects.toMatchObject({ name: 'locked' });
     await open.close();
   });
 
@@ -522,6 +522,20 @@ describe('recover', () => {
       })),
     );
     expect([docs, found.size]).toEqual([now.size - 2, now.size - 2]);
+  });
+
+  it('ends when it is told to while it looks for what is sound, and so does verify', async () => {
+    const path = join(folder, '..', 'noise');
+    mkdirSync(path);
+    writeFileSync(join(path, 'log.1'), randomBytes(4 << 20));
+    const to = { info: () => Promise.reject(new Error('not asked')), bulkDocs: async () => [] };
+    for (const begin of [verify, (from: string, options: object) => recover(from, to as never, options)]) {
+      const told = new AbortController();
+      const ended = begin(path, { signal: told.signal });
+      setImmediate(() => told.abort(new Error('enough')));
+      await expect(ended).rejects.toThrow('enough');
+      expect(readdirSync(path)).toEqual(['log.1']);
+    }
   });
 
   it('refuses what it cannot read from, or write to', async () => {

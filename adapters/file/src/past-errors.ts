@@ -9,11 +9,14 @@ const untilStep = (position: number): number => STEP_BYTES - (position % STEP_BY
 /** Of one file. Each failing read may take a disk seconds: a sector is found by halves, and then not tried again. */
 export class PastErrors implements Reads {
   readonly #files: Reads;
+  readonly #signal: AbortSignal | undefined;
   /** Where steps begin that cannot be read. */
   readonly #bad = new Set<number>();
 
-  constructor(files: Reads) {
+  /** @param signal ends reading: of a bad disk it may take hours */
+  constructor(files: Reads, signal: AbortSignal | undefined) {
     this.#files = files;
+    this.#signal = signal;
   }
 
   async read(
@@ -23,6 +26,7 @@ export class PastErrors implements Reads {
     length: number,
     position: number,
   ): Promise<number> {
+    this.#signal?.throwIfAborted();
     const sound = this.#untilBad(length, position);
     if (sound === 0) return zeroes(data, offset, Math.min(length, untilStep(position)));
     try {

@@ -42,9 +42,13 @@ export interface Salvage {
  * Reads the log of the database in `folder` from its first byte to its last, with the folder's lock held until it is closed.
  *
  * @throws DatabaseError `not_found` if there is no log; `locked`; `corrupt` if there is nothing sound in it; `io` for a newer format, or what is no
- *   folder; `bad_request` for an impossible name
+ *   folder; `bad_request` for an impossible name; the reason of a signal that is aborted
  */
-export async function salvage(folder: string, files: NodeFiles = nodeFiles): Promise<Salvage> {
+export async function salvage(
+  folder: string,
+  signal?: AbortSignal | undefined,
+  files: NodeFiles = nodeFiles,
+): Promise<Salvage> {
   onNode();
   try {
     const path = realPath(folder);
@@ -52,11 +56,12 @@ export async function salvage(folder: string, files: NodeFiles = nodeFiles): Pro
     if (generation === undefined) throw notFound(`there is no database in ${folder}`);
     // A dead owner's lock stays, and says how it ended to whoever opens the database next.
     const release = await lockToRead(files, path);
-    return await opened(files, path, generation, release).catch((error) => {
+    return await opened(files, path, generation, release, signal).catch((error) => {
       release();
       throw error;
     });
   } catch (error) {
+    signal?.throwIfAborted();
     throw trouble(folder, error);
   }
 }
@@ -66,11 +71,12 @@ async function opened(
   folder: string,
   generation: number,
   release: () => void,
+  signal: AbortSignal | undefined,
 ): Promise<Salvage> {
   const path = logPath(folder, generation);
   const fd = files.open(path, 'r');
   try {
-    const reads = new PastErrors(files);
+    const reads = new PastErrors(files, signal);
     const noted = (salt: number): number => notedSize(files, folder, salt);
     const log = await soundLog(new Window(reads, fd, files.stat(fd).size), path, generation, noted);
     const frames = new FrameReader({

@@ -87,7 +87,7 @@ export async function recover(
   if (typeof to?.bulkDocs !== 'function')
     throw new TypeError('recover takes a database to write to: recover(path, new SettleDB(…))');
   const checked = checkedOptions(options);
-  const salvaged = await salvage(from);
+  const salvaged = await salvage(from, checked.signal);
   try {
     const { doc_count, doc_del_count } = await to.info();
     if (doc_count + (doc_del_count ?? 0) > 0) throw badRequest('The database to write to is not empty');

@@ -42,7 +42,7 @@ export interface Verified {
 export async function verify(folder: string, options: RecoverOptions = {}): Promise<Verified> {
   if (typeof folder !== 'string') throw new TypeError('verify takes the path of a folder');
   const checked = checkedOptions(options);
-  const salvaged = await salvage(folder);
+  const salvaged = await salvage(folder, checked.signal);
   try {
     let docs = 0;
     const on_progress: RecoverOptions['on_progress'] = (progress) => {
