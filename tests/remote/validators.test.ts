@@ -1,5 +1,6 @@
 /** `validate_doc_update`: whatever a function throws, it refuses its document, and no more than that. */
 import { describe, expect, it } from 'vitest';
+import { unhandledBy } from '../support/unhandled';
 import { testServer } from './support';
 
 it.each([
@@ -22,6 +23,33 @@ it.each([
     { id: 'a', error, reason },
     { id: 'b', ok: true },
   ]);
+});
+
+it('functions that are async refuse their documents, or have no say, and leave nothing that nobody handles', async () => {
+  const server = testServer({ runStoredFunctions: true });
+  await server.ask('PUT', '/db');
+  await server.ask('PUT', '/db/a', {});
+  await server.ask('PUT', '/db/_design/v', {
+    validate_doc_update: 'async function () { throw { forbidden: "late" }; }',
+    views: {
+      v: {
+        map: 'async function (doc) { emit(doc._id); throw new Error("late"); }',
+        reduce: 'async function () { throw new Error("late"); }',
+      },
+    },
+  });
+  const view = '/db/_design/v/_view/v';
+  const unhandled = await unhandledBy(async () => {
+    expect(await server.ask('PUT', '/db/b', {})).toMatchObject({
+      status: 403,
+      body: { reason: 'validate_doc_update of _design/v returned a promise: it must throw at once' },
+    });
+    expect((await server.ask('GET', `${view}?reduce=false`)).body.rows).toMatchObject([{ key: 'a' }]);
+    expect((await server.ask('GET', view)).body.rows).toEqual([{ key: null, value: null }]);
+    const changes = await server.ask('GET', '/db/_changes?filter=_view&view=v/v');
+    expect(changes.body.results).toMatchObject([{ id: 'a' }, { id: '_design/v' }]);
+  });
+  expect(unhandled).toEqual([]);
 });
 
 describe('with more than a thousand design documents', () => {

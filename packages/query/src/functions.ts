@@ -5,6 +5,7 @@ import {
   type Evaluate,
   hash128,
   isDatabaseError,
+  isLate,
   type Loose,
   type MapFunction,
   type ReduceFunction,
@@ -57,7 +58,7 @@ export class Functions {
     const handed: MapFunction = (doc, given) => {
       sink = given;
       try {
-        map(doc, given);
+        isLate(map(doc, given)); // Then only what it emits at once counts, and nobody hears what it comes to.
       } finally {
         sink = none; // The function is kept, and would keep what was emitted: the answer of the last query.
       }

@@ -7,6 +7,7 @@ import {
   copyOf,
   DatabaseError,
   type IndexEntry,
+  isLate,
   type Json,
   type Loose,
   type ReduceFunction,
@@ -83,7 +84,9 @@ export function customReducer(
     values: readonly Loose[],
   ): readonly unknown[] => {
     try {
-      return [reduce(keys, values, keys === null)];
+      const value = reduce(keys, values, keys === null);
+      if (isLate(value)) throw new TypeError('it returned a promise');
+      return [value];
     } catch (cause) {
       failed(
         new DatabaseError({

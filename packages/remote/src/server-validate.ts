@@ -9,6 +9,7 @@ import {
   evaluate,
   forbidden,
   isDatabaseError,
+  isLate,
   type Seq,
   unauthorized,
   whyOf,
@@ -79,15 +80,20 @@ async function* designDocs(database: Database): AsyncGenerator<AnyDoc, void> {
   }
 }
 
-/** A function meant to forbid something is not ignored because it cannot be compiled: it forbids everything then. */
+/** A function meant to forbid something is not ignored because it cannot be compiled, or is async: it forbids everything then. */
 function compiled(id: string, source: string): Validate {
+  let validate: Validate;
   try {
-    return evaluate(source)() as Validate;
+    validate = evaluate(source)();
   } catch {
     return () => {
       throw { forbidden: `validate_doc_update of ${id} is no function` };
     };
   }
+  return (...given) => {
+    if (isLate(validate(...given)))
+      throw { forbidden: `validate_doc_update of ${id} returned a promise: it must throw at once` };
+  };
 }
 
 /** Exempt, as in CouchDB: design and local documents. */

@@ -49,4 +49,4 @@ export { SMALL_DATA, type SmallData } from './small-data';
 export { STORAGE_LOST } from './storage-lost';
 export { losersOf, TREE_TEXTS, treeOf } from './tip';
 export { Turns } from './turns';
-export { verdict } from './verdict';
+export { isLate, verdict } from './verdict';

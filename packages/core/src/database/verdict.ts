@@ -13,7 +13,13 @@ export function verdict(filter: FilterFunction, doc: Doc, query?: Record<string,
   } catch (error) {
     throw badRequest(`Filter function threw: ${thrownText(error)}`, error);
   }
-  if (!(said instanceof Promise)) return Boolean(said);
-  said.catch(() => {}); // What it comes to does not matter any more.
+  if (!isLate(said)) return Boolean(said);
   throw badRequest('Filter function returned a promise: it must say at once whether the document passes');
+}
+
+/** Whether a function that should answer at once was async. What its promise comes to does not matter then: nobody need handle it. */
+export function isLate(said: unknown): boolean {
+  if (!(said instanceof Promise)) return false;
+  said.catch(() => {});
+  return true;
 }
