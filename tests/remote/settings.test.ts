@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { file } from '@settledb/adapter-file';
-import { DatabaseError } from '@settledb/core';
+import { DatabaseError, ioError } from '@settledb/core';
 import type { Adapter } from '@settledb/engine';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import {
@@ -66,6 +66,28 @@ describe('settings of databases', () => {
     const kept = (await databases.open(SETTINGS_DATABASE))!;
     expect(await kept.info()).toMatchObject({ doc_count: 0, doc_del_count: 0 });
     expect(await kept.changes()).toMatchObject({ results: [] });
+  });
+
+  it('stay with a database that could not be destroyed, but not with one that is gone all the same', async () => {
+    const databases = new MemoryDatabases();
+    const server = testServer({ databases });
+    const { destroy } = databases;
+    const fails = (work: () => Promise<unknown>): void => {
+      databases.destroy = async () => {
+        await work();
+        throw ioError('The disk is gone');
+      };
+    };
+    const security = { admins: {}, members: { names: ['one'] } };
+    await server.ask('PUT', '/db');
+    await server.ask('PUT', '/db/_security', security);
+    fails(async () => {});
+    expect((await server.ask('DELETE', '/db')).status).toBe(500);
+    expect((await server.ask('GET', '/db/_security')).body).toEqual(security);
+    fails(() => destroy.call(databases, 'db'));
+    expect((await server.ask('DELETE', '/db')).status).toBe(500);
+    await server.ask('PUT', '/db');
+    expect((await server.ask('GET', '/db/_security')).body).toEqual(DEFAULT_SECURITY);
   });
 
   it('that are changed while their database is deleted are not those of another of its name', async () => {

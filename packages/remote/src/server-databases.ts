@@ -41,10 +41,21 @@ export async function destroyDatabase(context: Context): Promise<Answer> {
       'You tried to DELETE a database with a ?=rev parameter. Did you mean to DELETE a document instead?',
     );
   }
-  await server.settings.forget(segments[0]!);
-  if (!(await server.databases.destroy(segments[0]!))) throw notFound('Database does not exist.');
+  const name = segments[0]!;
+  const before = await server.settings.forget(name);
+  try {
+    if (!(await server.databases.destroy(name))) throw notFound('Database does not exist.');
+  } catch (error) {
+    if (before !== undefined && (await isLeft(server, name)))
+      await server.settings.change(name, () => before).catch(() => {});
+    throw error;
+  }
   return jsonResponse(200, { ok: true });
 }
+
+/** Whether a database that could not be destroyed is still there: then its members must be able to enter it as before. */
+const isLeft = async ({ databases }: ServerState, name: string): Promise<boolean> =>
+  (await withDatabase(databases, name, async () => true).catch(() => true)) === true;
 
 export async function databaseInfo(context: DatabaseContext): Promise<Answer> {
   return jsonResponse(200, await describeOpen(context, context.name, context.database));

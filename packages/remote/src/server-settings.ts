@@ -90,18 +90,19 @@ export class Settings {
     });
   }
 
-  /** Called before the database is destroyed: another one of the same name begins with the defaults. */
-  forget(name: string): Promise<void> {
+  /** Called before the database is destroyed: another one of the same name begins with the defaults. @returns what was set */
+  forget(name: string): Promise<DatabaseSettings | undefined> {
     return this.#inTurn(() => this.#forget(name));
   }
 
-  async #forget(name: string): Promise<void> {
+  async #forget(name: string): Promise<DatabaseSettings | undefined> {
     const id = `db:${name}`;
     const before = await this.#read(id);
     // Not deleted: a tombstone for each name that ever was would stay for good.
     if (before !== undefined)
       await withDatabase(this.#databases, SETTINGS_DATABASE, (settings) => settings.purge(id, before._rev));
     this.#known.delete(name);
+    return before?.settings as DatabaseSettings | undefined;
   }
 
   /** Signs cookies. It is stored, so that a restart logs nobody out. */
