@@ -1,8 +1,8 @@
 /** The server on Node, over real sockets and files. */
 import dns from 'node:dns';
-import { mkdtemp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
+import { mkdir, mkdtemp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { connect, Server } from 'node:net';
+import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { file } from '@settledb/adapter-file';
 import { remote } from '@settledb/remote';
@@ -132,6 +132,30 @@ describe('a server on files', () => {
       reason: expect.stringContaining('server.json is damaged'),
     });
     expect(await readFile(join(dir, 'server.json'), 'utf8')).toBe(text);
+  });
+
+  it('says that it cannot read its identity', async () => {
+    const dir = await folder();
+    await mkdir(join(dir, 'server.json'));
+    await expect(start({ dir })).rejects.toMatchObject({
+      name: 'io',
+      reason: expect.stringContaining('Cannot read'),
+    });
+  });
+
+  it('goes on when the system has no room for one connection more', async () => {
+    const handles = (): unknown[] =>
+      (process as never as { _getActiveHandles(): unknown[] })._getActiveHandles();
+    const before = new Set(handles());
+    const told: unknown[] = [];
+    const { url } = await start({ dir: await folder(), logger: { error: (_, cause) => told.push(cause) } });
+    const socket = handles().find((each) => each instanceof Server && !before.has(each)) as never as {
+      _handle: { onconnection(status: number): void };
+    };
+    // So Node hears from the system what `accept` failed with.
+    socket._handle.onconnection(-constants.errno.ENFILE);
+    expect(told).toMatchObject([{ code: 'ENFILE', syscall: 'accept' }]);
+    expect((await fetch(url)).status).toBe(200);
   });
 
   it('needs no more of the file system than a Yarn that stands before it has', async () => {

@@ -110,7 +110,9 @@ export async function serverUuid(dir: string): Promise<string> {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST')
       throw ioError(`Cannot write ${path}: ${whyOf(error)}`, error);
   }
-  const text = await readFile(path, 'utf8');
+  const text = await readFile(path, 'utf8').catch((cause: unknown) => {
+    throw ioError(`Cannot read ${path}: ${whyOf(cause)}`, cause);
+  });
   if (text !== '') return readUuid(path, text);
   // Another process is about to write it, or was killed before it could; then nobody has learnt an identity from it.
   await new Promise((resolve) => setTimeout(resolve, UNWRITTEN_MS));

@@ -92,6 +92,8 @@ export async function createServer(options: ServerOptions): Promise<RunningServe
   };
   const server = makeServer(ask, hasHooks(options), { ...TIMEOUTS, ...timeouts });
   await listen(server, port, host);
+  // The system may have no room for one connection more; those that are there go on.
+  server.on('error', (error) => log(options.logger, 'A connection could not be accepted', error));
   const address = server.address() as AddressInfo;
   const url = `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`;
   // By what the name `host` turned out to be: this machine has many. Both are its own, whatever they are.
