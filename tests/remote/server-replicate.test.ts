@@ -1,5 +1,5 @@
 /** `_replicate` of a server, between its own databases: what runs, what is asked for twice, what is cancelled. */
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { serverReplicator } from '../../packages/settledb/src/server-replicator';
 import { ORIGIN, type TestServer, testServer } from './support';
 
@@ -35,6 +35,62 @@ it('leaves what does not win behind, where that is asked for', async () => {
   expect(await written({})).toBe(1);
 });
 
+const SOURCE = { source: 'http://one.example/db', target: 'target' };
+/** Hosts that never answer. */
+const silent: typeof globalThis.fetch = (_, init) =>
+  new Promise((_resolve, reject) => {
+    init?.signal?.addEventListener('abort', () => reject(init.signal!.reason));
+  });
+const ofSilent = async (): Promise<TestServer> => {
+  const server = testServer({ replicator: serverReplicator(['one.example'], silent) });
+  await server.ask('PUT', '/target');
+  return server;
+};
+
+it.each(['cancelled', 'ended by the server, which closes'])('is no success when it was %s', async (how) => {
+  const end = async (server: TestServer): Promise<unknown> => {
+    if (how !== 'cancelled') return server.close();
+    const { replication_id } = (await tasks(server))[0]!;
+    return server.ask('POST', '/_replicate', { replication_id, cancel: true });
+  };
+  const amid = await setUp();
+  const target = (await amid.databases.open('target'))!;
+  const bulkDocs = target.bulkDocs.bind(target) as (...given: unknown[]) => Promise<never>;
+  target.bulkDocs = async (...given: unknown[]) => bulkDocs(...given).finally(() => end(amid));
+  expect(await amid.ask('POST', '/_replicate', between)).toMatchObject({
+    status: 503,
+    body: { error: 'service_unavailable' },
+  });
+  // Also before it has reached its source.
+  const early = await ofSilent();
+  const waiting = early.ask('POST', '/_replicate', SOURCE);
+  await expect.poll(() => tasks(early)).toHaveLength(1);
+  await end(early);
+  expect((await waiting).status).toBe(503);
+  await expect.poll(() => tasks(early)).toEqual([]);
+});
+
+it('is not begun for a client that has left', async () => {
+  const replicator = vi.fn(async () => ({}));
+  const server = testServer({ replicator });
+  const request = new Request(`${ORIGIN}/_replicate`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(SOURCE),
+  });
+  await server.handle(Object.defineProperty(request, 'signal', { value: AbortSignal.abort() }));
+  expect(replicator).not.toHaveBeenCalled();
+});
+
+it('is under way no more when its replicator has thrown, also at once', async () => {
+  const replicator = () => {
+    throw new Error('no');
+  };
+  const server = testServer({ replicator });
+  expect((await server.ask('POST', '/_replicate', between)).status).toBe(500);
+  expect(await tasks(server)).toEqual([]);
+});
+
 it('does not begin once the server closes: nobody would end it', async () => {
   const server = await setUp();
   server.close();
@@ -68,9 +124,7 @@ it('goes on as one, however often it is asked for, until it is cancelled by what
 });
 
 it('runs a hundred at a time, and no more', async () => {
-  const silent: typeof globalThis.fetch = () => new Promise(() => {});
-  const server = testServer({ replicator: serverReplicator(['one.example'], silent) });
-  await server.ask('PUT', '/target');
+  const server = await ofSilent();
   const begin = async (n: number): Promise<number> => {
     const source = `http://one.example/${n}`;
     return (await server.ask('POST', '/_replicate', { source, target: 'target', continuous: true })).status;

@@ -2,7 +2,7 @@
  * `_replicate` and `_active_tasks`. The replicator is passed in: this package knows no replication, and a server that
  * fetches whatever URL it is told would be a way into the network around it. So this is offered only where one was passed.
  */
-import { badRequest, hash128, notFound, notImplemented } from '@settledb/core';
+import { badRequest, hash128, notFound, notImplemented, untilAborted } from '@settledb/core';
 import { nameOf } from './client-name';
 import { requireServerAdmin } from './server-access';
 import { type Answer, closing, jsonResponse, unavailable } from './server-answer';
@@ -59,7 +59,7 @@ export async function replicate(context: Context): Promise<Answer> {
     const id = typeof replication_id === 'string' ? replication_id : idOf(checkReplicate(body));
     const found = running(id);
     if (found === undefined) throw notFound('missing');
-    found.cancel.abort();
+    found.cancel.abort(unavailable('The replication was cancelled'));
     return jsonResponse(200, { ok: true, _local_id: id });
   }
   const asked = checkReplicate(body);
@@ -73,6 +73,8 @@ async function run({ request, server, user }: Context, asked: ReplicateRequest, 
   if (server.replicator === undefined)
     throw notImplemented('This server was not told to replicate: see its option `replicate`');
   if (server.isClosing) throw closing();
+  // A client that has left does not want it any more.
+  if (!asked.continuous) request.signal.throwIfAborted();
   if (server.tasks.size >= MAX_TASKS) throw unavailable('Too many tasks are under way');
   const task: Task = {
     type: 'replication',
@@ -90,11 +92,13 @@ async function run({ request, server, user }: Context, asked: ReplicateRequest, 
     cancel: new AbortController(),
   };
   server.tasks.add(task);
-  const work = server.replicator(asked, task, server.databases).finally(() => server.tasks.delete(task));
+  const { replicator, databases } = server;
+  // It may throw at once.
+  const work = (async () => replicator(asked, task, databases))().finally(() => server.tasks.delete(task));
   if (!asked.continuous) {
-    // A client that has left does not want it any more.
     request.signal.addEventListener('abort', () => task.cancel.abort(), { once: true });
-    return jsonResponse(200, { ok: true, ...(await work) });
+    // What was cancelled may end in good order, but is not complete.
+    return jsonResponse(200, { ok: true, ...(await untilAborted(work, task.cancel.signal)) });
   }
   work.catch(() => {});
   return jsonResponse(202, { ok: true, _local_id: id });

@@ -4,7 +4,14 @@
  * Whatever a request does, the worst result is an error answer: everything thrown below ends in `errorResponse`.
  */
 import { badRequest, isDatabaseError, notFound, unauthorized } from '@settledb/core';
-import { type Answer, errorResponse, TextAnswer, toDatabaseError, toResponse } from './server-answer';
+import {
+  type Answer,
+  closing,
+  errorResponse,
+  TextAnswer,
+  toDatabaseError,
+  toResponse,
+} from './server-answer';
 import { type Accounts, Authenticator, NOBODY, USERS_DATABASE } from './server-auth';
 import { checkHandlerOptions } from './server-check';
 import type { Context, Databases, Limits, QueriesOf, ServerState } from './server-context';
@@ -121,7 +128,7 @@ export function createAnswerer(options: HandlerOptions): Answerer {
     close() {
       server.isClosing = true;
       for (const feed of server.feeds) feed.abort();
-      for (const task of server.tasks) task.cancel.abort();
+      for (const task of server.tasks) task.cancel.abort(closing());
     },
   };
 }

@@ -1,16 +1,21 @@
 /** `_replicate` of a server: between its own databases and those of the hosts it was given. */
+import { setTimeout } from 'node:timers/promises';
 import { type Database, DatabaseError, forbidden, notFound, uuid } from '@settledb/core';
 import {
   isDatabaseName,
+  RemoteError,
   type ReplicateRequest,
   type Replicator,
   remote,
+  type Task,
   useDatabase,
 } from '@settledb/remote';
 import { type ReplicateOptions, replicate } from '@settledb/replication';
 
 /** Redirects followed for one request: as many as the fetch standard allows. */
 const MAX_REDIRECTS = 20;
+/** ms after which a replication that goes on asks anew for a database here that failed. */
+const REOPEN_MS = 250;
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 /** Headers that describe a body, and the expected answer: all that another host gets. Others may hold credentials. */
 const HEADERS_FOR_ANYONE: readonly string[] = ['accept', 'content-type', 'content-encoding'];
@@ -18,8 +23,10 @@ const HEADERS_FOR_ANYONE: readonly string[] = ['accept', 'content-type', 'conten
 /** @param hosts `name` or `name:port`; `*` for any. @param given `fetch` in place of the platform's */
 export function serverReplicator(hosts: readonly string[], given?: typeof globalThis.fetch): Replicator {
   const fetch = hosts.includes('*') ? given : fetchWithin(hosts, given);
-  return async (request, task, databases) => {
+  /** Undefined for one that goes on, if a database here was closed under it. */
+  const once = async (...[request, task, databases]: Parameters<Replicator>): Promise<Result | undefined> => {
     const letGo: (() => unknown)[] = [];
+    const here: { readonly name: string; readonly database: Database }[] = [];
     const open = async (
       name: string,
       headers: Readonly<Record<string, string>>,
@@ -37,19 +44,45 @@ export function serverReplicator(hosts: readonly string[], given?: typeof global
       const used = await useDatabase(databases, name);
       if (used === undefined) throw missing(name);
       letGo.push(() => used.release());
+      here.push({ name, database: used.database });
       return used.database;
+    };
+    const reopen = (error: unknown): void => {
+      if (isOwn(error, 'io')) for (const { name, database } of here) databases.drop?.(name, database);
     };
     try {
       const source = await open(request.source, request.sourceHeaders, false);
       const target = await open(request.target, request.targetHeaders, request.create_target);
       // If a database is missing, the client should hear that, not how the replication failed.
-      await Promise.all([check(source), check(target)]);
-      return await run(source, target, request, task);
+      const { signal } = task.cancel;
+      await Promise.all([check(source, signal), check(target, signal)]);
+      return await run(source, target, request, task, reopen).catch((error: unknown) => {
+        if (request.continuous && isOwn(error, 'closed')) return undefined;
+        throw error;
+      });
     } finally {
       for (const end of letGo) await end();
     }
   };
+  return async (request, task, databases) => {
+    const { signal } = task.cancel;
+    for (;;) {
+      try {
+        const result = await once(request, task, databases);
+        if (result !== undefined) return result;
+      } catch (error) {
+        if (!request.continuous || signal.aborted || !isOwn(error, 'io')) throw error;
+      }
+      await setTimeout(REOPEN_MS, undefined, { signal, ref: false }).catch(() => {});
+    }
+  };
 }
+
+/** Whether it is of a database here. */
+const isOwn = (error: unknown, name: 'io' | 'closed'): boolean =>
+  error instanceof DatabaseError && !(error instanceof RemoteError) && error.name === name;
+
+type Result = Readonly<Record<string, unknown>>;
 
 function checkHost(url: string, hosts: readonly string[]): void {
   const { host, hostname } = new URL(url);
@@ -100,9 +133,9 @@ function headersForAnyone(headers: HeadersInit | undefined): HeadersInit {
 const missing = (name: string): DatabaseError =>
   new DatabaseError({ status: 404, name: 'db_not_found', reason: `could not open ${name}` });
 
-async function check(database: Database): Promise<void> {
+async function check(database: Database, signal: AbortSignal): Promise<void> {
   try {
-    await database.info();
+    await database.info({ signal });
   } catch (error) {
     if (error instanceof DatabaseError && error.status === 404) throw missing(database.name);
     throw error;
@@ -113,7 +146,8 @@ async function run(
   source: Database,
   target: Database,
   { continuous, doc_ids, selector, filter, query_params, since_seq, winning_revs_only }: ReplicateRequest,
-  task: Parameters<Replicator>[1],
+  task: Task,
+  failed: (error: unknown) => void,
 ): Promise<Record<string, unknown>> {
   const options: ReplicateOptions = {
     live: continuous,
@@ -131,6 +165,8 @@ async function run(
     task.updatedAt = Date.now();
     task.progress = { docs_read, docs_written, doc_write_failures, through_seq: String(last_seq) };
   });
+  // One that goes on asks again, but not anew for its databases.
+  replication.on('paused', failed);
   const { start_time, end_time, docs_read, docs_written, doc_write_failures, last_seq } = await replication;
   const session_id = uuid();
   const lastSeq = String(last_seq);
