@@ -117,10 +117,12 @@ describe('feeds', () => {
   it.each([
     'normal',
     'longpoll',
+    'normal&attachments=true',
   ])('that are broken off because the server closes are no failures of the server (%s)', async (feed) => {
     const failures: unknown[] = [];
     const server = testServer({ logger: { error: (...failure) => failures.push(failure) } });
     await server.ask('PUT', '/db');
+    await server.ask('PUT', '/db/a/f', 'x'.repeat(3_000_000));
     const docs = Array.from({ length: 3000 }, () => ({ text: 'x'.repeat(100) }));
     await server.ask('POST', '/db/_bulk_docs', { docs });
     const { next } = await opened(server, `/db/_changes?feed=${feed}&include_docs=true`);

@@ -127,7 +127,7 @@ export function createAnswerer(options: HandlerOptions): Answerer {
     },
     close() {
       server.isClosing = true;
-      for (const feed of server.feeds) feed.abort();
+      for (const feed of server.feeds) feed.abort(closing());
       for (const task of server.tasks) task.cancel.abort(closing());
     },
   };
