@@ -30,4 +30,6 @@ it('an attachment that was opened for an answer is left with it', async () => {
   await expect.poll(() => left).toBe(1);
   await (await server.fetch(url)).body!.cancel();
   await expect.poll(() => left).toBe(2);
+  expect((await server.fetch(url, { headers: { range: 'bytes=99999999-' } })).status).toBe(416);
+  await expect.poll(() => left).toBe(3);
 });

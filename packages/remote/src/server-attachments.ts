@@ -39,6 +39,10 @@ export async function getAttachment(context: DatabaseContext, id: string, name: 
   }
   const ranges =
     headers['accept-ranges'] === 'bytes' ? readRanges(request, headers.etag, whole.length) : undefined;
+  if (ranges === 'none') {
+    await leave(whole);
+    throw rangeNotSatisfiable();
+  }
   if (ranges === undefined) {
     const encoding = whole.encoding === undefined ? {} : { 'content-encoding': whole.encoding };
     return respondWith(200, { ...headers, ...encoding, 'content-length': String(whole.size) }, whole.stream);
@@ -81,9 +85,13 @@ type ByteRange = readonly [first: number, last: number];
 
 /**
  * Undefined if there are no ranges, or senseless ones, or the client has a part of other content (`If-Range`: RFC 9110, 13.1.5): then the
- * whole is answered. @throws requested_range_not_satisfiable
+ * whole is answered. `'none'` if one cannot be satisfied.
  */
-function readRanges(request: ServerRequest, etag: string, length: number): readonly ByteRange[] | undefined {
+function readRanges(
+  request: ServerRequest,
+  etag: string,
+  length: number,
+): readonly ByteRange[] | undefined | 'none' {
   // A date never matches: no answer has one.
   if ((request.headers.get('if-range') ?? etag).trim() !== etag) return undefined;
   const match = /^bytes=(.*)$/.exec(request.headers.get('range')?.trim() ?? '');
@@ -93,7 +101,7 @@ function readRanges(request: ServerRequest, etag: string, length: number): reado
     const parts = /^\s*(\d{0,15})-(\d{0,15})\s*$/.exec(text);
     if (parts === null || (parts[1] === '' && parts[2] === '')) return undefined;
     const range = rangeOf(parts[1]!, parts[2]!, length);
-    if (range === undefined) throw rangeNotSatisfiable();
+    if (range === undefined) return 'none';
     ranges.push(range);
   }
   return ranges.length > MAX_RANGES ? undefined : ranges;
