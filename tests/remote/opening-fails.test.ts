@@ -1,5 +1,5 @@
 /** A database of a server that cannot be opened: nothing holds it afterwards, so that the next request for it can succeed. */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { file } from '@settledb/adapter-file';
@@ -7,10 +7,11 @@ import { quotaExceeded } from '@settledb/core';
 import { expect, it, onTestFinished } from 'vitest';
 import { FolderDatabases } from '../../packages/settledb/src/server';
 import { type Hooks, hooked } from '../support/hooked-adapter';
+import { testServer } from './support';
 
-async function folderWith(hooks: Hooks): Promise<FolderDatabases> {
+async function folderWith(hooks: Hooks): Promise<FolderDatabases & { readonly dir: string }> {
   const dir = await mkdtemp(join(tmpdir(), 'settledb-opening-'));
-  const databases = new FolderDatabases(dir, { adapter: hooked(file(), hooks) });
+  const databases = Object.assign(new FolderDatabases(dir, { adapter: hooked(file(), hooks) }), { dir });
   onTestFinished(async () => {
     await databases.close();
     await rm(dir, { recursive: true });
@@ -32,4 +33,21 @@ it('a database that found no room for its first commit is not there, and can be 
   const used = await databases.use('a');
   expect(await used!.database.put({ _id: 'x' })).toMatchObject({ ok: true });
   used!.release();
+});
+
+it('a database whose folder cannot be looked for is not one that is not there, and hides no other', async () => {
+  const databases = await folderWith({});
+  const server = testServer({ databases: databases as never });
+  await server.ask('PUT', '/good');
+  // A link to itself: the system refuses to say what is there.
+  await symlink('bad', join(databases.dir, 'bad'));
+  const io = { error: 'io', reason: expect.stringContaining('ELOOP') };
+  expect(await server.ask('GET', '/bad')).toMatchObject({ status: 500, body: io });
+  expect(await server.ask('PUT', '/bad')).toMatchObject({ status: 500, body: io });
+  const keys = ['bad', 'good', 'none'];
+  expect((await server.ask('POST', '/_dbs_info', { keys })).body).toMatchObject([
+    { key: 'bad', ...io },
+    { key: 'good', info: { doc_count: 0 } },
+    { key: 'none', error: 'not_found' },
+  ]);
 });

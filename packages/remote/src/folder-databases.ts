@@ -160,10 +160,17 @@ async function makeFolder(path: string): Promise<void> {
   });
 }
 
+/** What the system says of a path where nothing is. */
+const NOT_THERE: readonly unknown[] = ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG'];
+
+/** @throws io where that cannot be told: a database whose disk fails is not a database that does not exist */
 const isFolder = (path: string): Promise<boolean> =>
   stat(path).then(
     (found) => found.isDirectory(),
-    () => false,
+    (cause: NodeJS.ErrnoException) => {
+      if (NOT_THERE.includes(cause.code)) return false;
+      throw ioError(`Cannot look for the folder ${path}: ${whyOf(cause)}`, cause);
+    },
   );
 
 function readUuid(path: string, text: string): string {

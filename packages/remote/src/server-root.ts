@@ -1,5 +1,5 @@
 /** The answers of the server itself: `/`, `/_up`, `/_uuids`, `/_all_dbs`, `/_dbs_info`. */
-import { badRequest, uuid } from '@settledb/core';
+import { badRequest, isDatabaseError, uuid } from '@settledb/core';
 import { isDatabaseName } from './names';
 import { requireServerAdmin } from './server-access';
 import { type Answer, jsonResponse } from './server-answer';
@@ -7,6 +7,7 @@ import { readObject, upTo } from './server-body';
 import type { Context } from './server-context';
 import { describe } from './server-databases';
 import { SETTINGS_DATABASE } from './server-settings';
+import { toWireError } from './wire';
 
 /** Most uuids in one request, as in CouchDB. */
 const MAX_UUIDS = 1000;
@@ -74,11 +75,21 @@ export async function postDatabasesInfo(context: Context): Promise<Answer> {
 
 async function describeAll(context: Context, names: readonly unknown[]): Promise<unknown[]> {
   const rows: unknown[] = [];
-  for (const key of names) {
-    const info = typeof key === 'string' && isDatabaseName(key) ? await describe(context, key) : undefined;
-    rows.push(info === undefined ? { key, error: 'not_found' } : { key, info });
-  }
+  for (const key of names) rows.push(await rowOf(context, key));
   return rows;
+}
+
+/** A database that cannot be opened has an error in its row: it must not hide the others. */
+async function rowOf(context: Context, key: unknown): Promise<object> {
+  if (typeof key !== 'string' || !isDatabaseName(key)) return { key, error: 'not_found' };
+  try {
+    const info = await describe(context, key);
+    return info === undefined ? { key, error: 'not_found' } : { key, info };
+  } catch (failure) {
+    if (!isDatabaseError(failure)) throw failure;
+    const { error, reason } = toWireError(failure);
+    return { key, error, reason };
+  }
 }
 
 /** Paths that browsers ask the server for, and which would otherwise be looked up as databases. */
