@@ -48,3 +48,16 @@ it('goes on in a database that broke, and could not be opened at once', async ()
   server.close();
   await expect.poll(async () => (await server.ask('GET', '/_active_tasks')).body).toEqual([]);
 });
+
+it('ends when its target is deleted, which it had made', async () => {
+  const server = testServer({ replicator: serverReplicator([]) });
+  await server.ask('PUT', '/db');
+  await server.ask('PUT', '/db/a', {});
+  const request = { source: 'db', target: 'made', continuous: true, create_target: true };
+  await server.ask('POST', '/_replicate', request);
+  await expect.poll(async () => (await server.ask('GET', '/made/a')).status).toBe(200);
+  await server.ask('DELETE', '/made');
+  await server.ask('PUT', '/db/b', {}); // by which it notices
+  await expect.poll(async () => (await server.ask('GET', '/_active_tasks')).body).toEqual([]);
+  expect((await server.ask('GET', '/made')).status).toBe(404);
+});

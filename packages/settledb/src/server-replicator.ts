@@ -66,10 +66,12 @@ export function serverReplicator(hosts: readonly string[], given?: typeof global
   };
   return async (request, task, databases) => {
     const { signal } = task.cancel;
-    for (;;) {
+    for (let asked = request; ; ) {
       try {
-        const result = await once(request, task, databases);
+        const result = await once(asked, task, databases);
         if (result !== undefined) return result;
+        // A target that was deleted is not made again.
+        asked = { ...request, create_target: false };
       } catch (error) {
         if (!request.continuous || signal.aborted || !isOwn(error, 'io')) throw error;
       }
