@@ -134,4 +134,27 @@ describe('a logger', () => {
     await new Promise((resolve) => setTimeout(resolve, 10));
     expect(unhandled).not.toHaveBeenCalled();
   });
+
+  it('is told of a compaction that fails after its request was answered, and not of one whose request hears of it', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { server, told } = hooked({ anonymous: true });
+    await server.ask('PUT', '/db');
+    let fail = (): void => {};
+    (await server.databases.open('db'))!.compact = () =>
+      new Promise((_, reject) => {
+        fail = () => reject(new DatabaseError({ status: 423, name: 'locked', reason: 'another process' }));
+      });
+    const begun = async (ms: number) => {
+      const asked = server.ask('POST', '/db/_compact', {});
+      await vi.advanceTimersByTimeAsync(ms);
+      fail();
+      await vi.advanceTimersByTimeAsync(1);
+      return (await asked).status;
+    };
+    expect(await begun(1_900)).toBe(423);
+    expect(told).toEqual([]);
+    expect(await begun(2_000)).toBe(202);
+    expect(told).toEqual(['The compaction of db failed: another process']);
+  });
 });

@@ -199,3 +199,16 @@ it('takes credentials along from http to https of one host, and not back', async
     );
   }
 });
+
+it('that goes on and fails is told to the logger: no request waits for it', async () => {
+  const error = vi.fn();
+  const server = testServer({ replicator: serverReplicator([]), logger: { error } });
+  const request = { source: 'none', target: 'none', continuous: true };
+  const id = (await server.ask('POST', '/_replicate', request)).body._local_id;
+  await expect
+    .poll(() => error)
+    .toHaveBeenCalledExactlyOnceWith(
+      `The continuous replication ${id} ended`,
+      expect.objectContaining({ status: 404 }),
+    );
+});

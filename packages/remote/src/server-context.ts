@@ -3,6 +3,7 @@ import type { Database, Queries } from '@settledb/core';
 import type { Answer } from './server-answer';
 import type { Authenticator, User } from './server-auth';
 import type { Cookies } from './server-cookies';
+import type { Logger } from './server-hooks';
 import type { Query } from './server-query';
 import type { RegexPolicy } from './server-regex';
 import type { Replicator, Task } from './server-replicate';
@@ -74,6 +75,8 @@ export interface ServerState {
   readonly feeds: Set<AbortController>;
   /** Databases that have received their settings. */
   readonly configured: WeakSet<Database>;
+  /** Told of what fails when no request waits for it any more. */
+  readonly logger: Logger | undefined;
   /** Compactions under way by database. */
   readonly compactions: Map<string, Promise<unknown>>;
 }

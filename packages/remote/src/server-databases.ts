@@ -5,6 +5,7 @@ import { type Answer, failure, jsonResponse } from './server-answer';
 import { USERS_DATABASE } from './server-auth';
 import { checkJsonType, readJson, upTo } from './server-body';
 import type { Context, DatabaseContext, ServerState } from './server-context';
+import { log } from './server-hooks';
 import type { Task } from './server-replicate';
 import { seqText } from './server-seq';
 import { DEFAULT_SECURITY } from './server-settings';
@@ -121,8 +122,12 @@ function startCompaction(server: ServerState, name: string): Promise<unknown> {
     server.tasks.delete(task);
   });
   server.compactions.set(name, work);
-  // The request hears of a failure while it waits; later, nobody does, and it must not become an unhandled rejection.
-  work.catch(() => {});
+  const began = performance.now();
+  // The request hears of a failure while it waits.
+  work.catch((error: unknown) => {
+    if (performance.now() - began >= COMPACT_WAIT_MS && !server.isClosing)
+      log(server.logger, `The compaction of ${name} failed`, error);
+  });
   return work;
 }
 

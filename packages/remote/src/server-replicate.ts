@@ -8,6 +8,7 @@ import { requireServerAdmin } from './server-access';
 import { type Answer, closing, jsonResponse, unavailable } from './server-answer';
 import { readObject } from './server-body';
 import type { Context, Databases } from './server-context';
+import { log } from './server-hooks';
 import { isObject, isTexts } from './wire';
 
 /** A request to `_replicate`, checked. `source` and `target` are URLs or names of databases here. */
@@ -100,7 +101,9 @@ async function run({ request, server, user }: Context, asked: ReplicateRequest, 
     // What was cancelled may end in good order, but is not complete.
     return jsonResponse(200, { ok: true, ...(await untilAborted(work, task.cancel.signal)) });
   }
-  work.catch(() => {});
+  work.catch((error: unknown) => {
+    if (!task.cancel.signal.aborted) log(server.logger, `The continuous replication ${id} ended`, error);
+  });
   return jsonResponse(202, { ok: true, _local_id: id });
 }
 

@@ -157,6 +157,7 @@ function makeState(options: HandlerOptions): ServerState {
     isClosing: false,
     feeds: new Set(),
     configured: new WeakSet(),
+    logger: options.logger,
     compactions: new Map(),
   };
 }
