@@ -1,109 +1,28 @@
 /** A database with damage in its files, brought into another: what arrives is what was written, and what does not is named. */
-import { randomBytes, randomInt } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { randomInt } from 'node:crypto';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { CHUNK_BYTES, DatabaseError } from '@settledb/core';
+import { CHUNK_BYTES } from '@settledb/core';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type NodeFiles as Files, nodeFiles } from '../../adapters/file/src/node-files';
-import { salvage } from '../../adapters/file/src/salvage';
 import { KIND_BLOCK, KIND_REWRITE } from '../../packages/log/src/frame';
 import { FRAME_HEADER_BYTES } from '../../packages/log/src/frame-layout';
 import { HEADER_BYTES } from '../../packages/log/src/header';
 import { SettleDB } from '../../packages/settledb/src/entry.node';
-import { type Recovered, type RecoverTarget, recover, verify } from '../../packages/settledb/src/file';
+import { type Recovered, recover, verify } from '../../packages/settledb/src/file';
 import { memory } from '../../packages/settledb/src/memory';
-import { rescueTo } from '../../packages/settledb/src/recover';
 import { copyOf, home, logName } from '../file/support';
+import { files, id, type Leaves, leavesOf, makeSource, type Source } from './recover-source';
 
-const folder = join(home(), 'source');
-/** id, then leaf → what it is. */
-type Leaves = Map<string, Map<string, string>>;
-/** Now, and all that ever was. */
+let folder: string;
 let now: Leaves;
-const ever = new Map<string, string>();
+let ever: Source['ever'];
 let bytes: Buffer;
+beforeAll(async () => {
+  ({ folder, now, ever, bytes } = await makeSource(join(home(), 'source')));
+});
 
 const ROW = 'its row is damaged';
 const TRIALS = Number(process.env.TRIALS ?? 30);
-const id = (n: number): string => `doc ${String(n).padStart(4, '0')}`;
-const text = (n: number, round: number): string => `${n} ${round} `.repeat(12);
-
-async function leavesOf<Note extends object>(db: SettleDB<Note>): Promise<Leaves> {
-  const all: Leaves = new Map();
-  for await (const { id, changes } of db.changes({ style: 'all_docs' })) {
-    const leaves = new Map<string, string>();
-    const { results } = await db.bulkGet({
-      docs: changes.map(({ rev }) => ({ id, rev })),
-      revs: true,
-      attachments: true,
-    });
-    for (const { docs } of results) {
-      const [row] = docs;
-      if (row === undefined || !('ok' in row)) throw new Error(`${id} cannot be read`);
-      leaves.set(row.ok._rev, JSON.stringify(row.ok));
-    }
-    all.set(id, leaves);
-  }
-  return all;
-}
-
-function note(leaves: Leaves): void {
-  for (const [id, each] of leaves) for (const [rev, doc] of each) ever.set(`${id} ${rev}`, doc);
-}
-
-/** Documents on several pages, edited, deleted and in conflict, with attachments of both kinds; two directories, and commits since. */
-beforeAll(async () => {
-  const db = new SettleDB<{ text: string }>(folder);
-  const edit = async (from: number, to: number, round: number): Promise<void> => {
-    const { rows } = await db.allDocs({ startkey: id(from), endkey: id(to) });
-    await db.bulkDocs(
-      rows.map((row) => ({
-        _id: row.id,
-        _rev: 'value' in row ? row.value.rev : '',
-        text: text(from, round),
-      })),
-    );
-    note(await leavesOf(db));
-  };
-  await db.bulkDocs(Array.from({ length: 900 }, (_, n) => ({ _id: id(n), text: text(n, 0) })));
-  await db.put({
-    _id: '_design/some',
-    views: { all: { map: 'function (doc) { emit(doc._id); }' } },
-  } as never);
-  note(await leavesOf(db));
-  for (const n of [3, 300, 600]) {
-    const [{ _rev: root }, other] = [await db.get(id(n)), '0'.repeat(32)];
-    const _revisions = { start: 2, ids: [other, root.slice(2)] };
-    await db.bulkDocs([{ _id: id(n), _rev: `2-${other}`, _revisions, text: 'other' }], { new_edits: false });
-    await db.put({ _id: id(n), _rev: root, text: 'edited' }, { force: true });
-    await db.remove(id(n + 1), (await db.get(id(n + 1)))._rev);
-  }
-  note(await leavesOf(db));
-  await db.compact();
-  await edit(100, 200, 1);
-  for (let n = 0; n < 20; n++)
-    await db.putAttachment(`picture ${n}`, 'small', Buffer.from(`small ${n}`), 'application/octet-stream');
-  await db.putAttachment('large', 'large', Buffer.alloc(200_000, 'large'), 'application/octet-stream');
-  await edit(110, 150, 2);
-  await db.putAttachment('odd', 'constructor', Buffer.from('odd'), 'application/octet-stream');
-  await db.close();
-  const again = new SettleDB<{ text: string }>(folder);
-  for (let n = 700; n < 710; n++) {
-    const { _rev } = await again.get(id(n));
-    await again.put({ _id: id(n), _rev, text: text(n, 2) });
-    note(await leavesOf(again));
-  }
-  now = await leavesOf(again);
-  note(now);
-  await again.close();
-  bytes = readFileSync(logName(folder));
-});
-
-const files = (path: string): string[] =>
-  readdirSync(path, { recursive: true }).map((name) => {
-    const each = join(path, name as string);
-    return statSync(each).isFile() ? `${name} ${readFileSync(each).toString('latin1')}` : `${name}`;
-  });
 
 /** Recovers into memory, and checks that whatever is not there is named. */
 async function check(path: string): Promise<Recovered> {
@@ -287,81 +206,6 @@ describe('recover', () => {
     await expect(check(copy)).rejects.toMatchObject({ status: 500, name: 'corrupt' });
   });
 
-  it('brings what lies around sectors that the disk cannot read, in a log and in contents', async () => {
-    const SECTOR = 4096;
-    const copy = copyOf(folder);
-    const log = logName(copy);
-    const paths = new Map<number, string>();
-    let [bad, failed] = [0, 0];
-    const fail = (fd: number, position: number, length: number): void => {
-      const isLog = paths.get(fd) === log;
-      if (
-        isLog ? position >= bad + SECTOR || position + length <= bad : !/[0-9a-f]{32}$/.test(paths.get(fd)!)
-      )
-        return;
-      failed++;
-      throw Object.assign(new Error('EIO: i/o error, read'), { code: 'EIO' });
-    };
-    const open: Files['open'] = (path, flag) => {
-      const fd = nodeFiles.open(path, flag);
-      paths.set(fd, path);
-      return fd;
-    };
-    const files: Files = {
-      ...nodeFiles,
-      open,
-      openLater: open,
-      readSync(fd, data, offset, length, position) {
-        fail(fd, position, length);
-        return nodeFiles.readSync(fd, data, offset, length, position);
-      },
-      async read(fd, data, offset, length, position) {
-        fail(fd, position, length);
-        return nodeFiles.read(fd, data, offset, length, position);
-      },
-    };
-    for (bad of [0, 20 * SECTOR, bytes.length - (bytes.length % SECTOR)]) {
-      failed = 0;
-      const salvaged = await salvage(copy, undefined, files);
-      const to = new SettleDB<{ text: string }>('to', { adapter: memory() });
-      const { docs, lost, damage } = await rescueTo(salvaged, to, {});
-      await salvaged.close();
-      const found = await leavesOf(to);
-      await to.close();
-      expect(lost.revisions.find(({ id }) => id === 'large')?.attachments).toEqual(['large']);
-      expect(damage.some(({ from, to: end }) => from < bad + SECTOR && end > bad)).toBe(true);
-      // The first one has the id of a block that holds most of the documents.
-      if (bad > 0) expect(docs).toBeGreaterThan(now.size - 80);
-      for (const [id, leaves] of found)
-        for (const [rev, doc] of leaves) expect(doc).toBe(ever.get(`${id} ${rev}`));
-      // Each may take a disk seconds.
-      expect(failed).toBeLessThan(100);
-    }
-  });
-
-  it('reads what may only be read: a disk that fails is made read-only, and so are backups', async () => {
-    const copy = copyOf(folder);
-    const before = files(copy);
-    const readOnly: Files = {
-      ...nodeFiles,
-      open(path, flag) {
-        if (flag === 'r') return nodeFiles.open(path, flag);
-        throw Object.assign(new Error(`EROFS: read-only file system, open '${path}'`), { code: 'EROFS' });
-      },
-    };
-    const to = new SettleDB('to', { adapter: memory() });
-    const salvaged = await salvage(copy, undefined, readOnly);
-    expect(await rescueTo(salvaged, to, {})).toMatchObject({ ok: true });
-    await salvaged.close();
-    expect(await leavesOf(to)).toEqual(now);
-    await to.close();
-    expect(files(copy)).toEqual(before);
-    const open = new SettleDB(copy);
-    await open.info();
-    await expect(salvage(copy, undefined, readOnly)).rejects.toMatchObject({ name: 'locked' });
-    await open.close();
-  });
-
   it('makes a directory of the pages, if the only one is lost', async () => {
     const copy = copyOf(folder);
     const compacted = new SettleDB(copy);
@@ -466,108 +310,5 @@ describe('recover', () => {
     expect(await leavesOf(to)).toEqual(leaves);
     await to.close();
     expect(await verify(source)).toMatchObject({ ok: true, docs: 1 });
-  });
-
-  it('names revisions that the other database refuses, and brings the rest', async () => {
-    const to = new SettleDB<{ text: string }>('to', { adapter: memory() });
-    const isRefused = (doc: { _id?: string; text?: string }): boolean =>
-      doc._id === id(5) || (doc._id === id(3) && doc.text === 'other');
-    const refusing: RecoverTarget = {
-      info: () => to.info(),
-      async bulkDocs(docs, options) {
-        const [refused, taken] = [true, false].map((which) =>
-          (docs as { _id: string; text: string }[]).filter((doc) => isRefused(doc) === which),
-        ) as [{ _id: string }[], { _id: string; text: string }[]];
-        const rows = await to.bulkDocs(taken, options);
-        const row = { error: true, status: 403, name: 'forbidden', message: 'no', reason: 'no' } as const;
-        return [...refused.map(({ _id }) => ({ id: _id, ...row })), ...rows];
-      },
-    };
-    const { docs, revisions, lost } = await recover(folder, refusing);
-    const found = await leavesOf(to);
-    await to.close();
-    const [third, fifth] = [now.get(id(3))!, now.get(id(5))!];
-    const other = [...third.keys()].find((rev) => third.get(rev)!.includes('"other"'))!;
-    expect(lost.revisions).toEqual([
-      { id: id(3), rev: other, reason: 'forbidden: no' },
-      { id: id(5), rev: [...fifth.keys()][0], reason: 'forbidden: no' },
-    ]);
-    expect([docs, revisions]).toEqual([
-      now.size - 1,
-      [...found.values()].reduce((sum, { size }) => sum + size, 0),
-    ]);
-    expect([...found.get(id(3))!.keys()]).toEqual([...third.keys()].filter((rev) => rev !== other));
-  });
-
-  it('names a revision for which a server refuses a whole request, and brings the rest', async () => {
-    const to = new SettleDB('to', { adapter: memory() });
-    const reason = 'the request entity is too large';
-    const refusing: RecoverTarget = {
-      info: () => to.info(),
-      async bulkDocs(docs, options) {
-        const ids = (docs as { _id: string }[]).map(({ _id }) => _id);
-        if (ids.some((each) => [id(5), 'large'].includes(each)))
-          throw new DatabaseError({ status: 413, name: 'too_large', reason });
-        return to.bulkDocs(docs, options);
-      },
-    };
-    const { docs, lost } = await recover(folder, refusing);
-    const found = await leavesOf(to);
-    await to.close();
-    expect(lost.revisions).toEqual(
-      [id(5), 'large'].map((each) => ({
-        id: each,
-        rev: [...now.get(each)!.keys()][0],
-        reason: `too_large: ${reason}`,
-      })),
-    );
-    expect([docs, found.size]).toEqual([now.size - 2, now.size - 2]);
-  });
-
-  it('ends when it is told to while it looks for what is sound, and so does verify', async () => {
-    const path = join(folder, '..', 'noise');
-    mkdirSync(path);
-    writeFileSync(join(path, 'log.1'), randomBytes(4 << 20));
-    const to = { info: () => Promise.reject(new Error('not asked')), bulkDocs: async () => [] };
-    for (const begin of [verify, (from: string, options: object) => recover(from, to as never, options)]) {
-      const told = new AbortController();
-      const ended = begin(path, { signal: told.signal });
-      setImmediate(() => told.abort(new Error('enough')));
-      await expect(ended).rejects.toThrow('enough');
-      expect(readdirSync(path)).toEqual(['log.1']);
-    }
-  });
-
-  it('refuses what it cannot read from, or write to', async () => {
-    const to = new SettleDB('to', { adapter: memory() });
-    await expect(recover(join(folder, 'none'), to)).rejects.toMatchObject({ status: 404, name: 'not_found' });
-    await expect(recover(3 as never, to)).rejects.toThrow(TypeError);
-    await expect(recover(folder, 'to' as never)).rejects.toThrow(TypeError);
-    for (const wrong of [{ on_progress: 5 }, { signal: 5 }])
-      await expect(recover(folder, to, wrong as never)).rejects.toThrow(
-        /on_progress must be|`signal` must be/,
-      );
-    expect(await to.info()).toMatchObject({ doc_count: 0 });
-    await expect(recover(folder, to, { signal: AbortSignal.abort(new Error('enough')) })).rejects.toThrow(
-      'enough',
-    );
-    const open = new SettleDB(folder);
-    await open.info();
-    await expect(recover(folder, to)).rejects.toMatchObject({ status: 423, name: 'locked' });
-    await open.close();
-    await to.put({ _id: 'a' });
-    await expect(recover(folder, to)).rejects.toMatchObject({ status: 400, name: 'bad_request' });
-    await to.close();
-  });
-
-  it('ends with what the other database fails with, and leaves the folder free', async () => {
-    const to = {
-      info: async () => ({ doc_count: 0 }),
-      bulkDocs: () => Promise.reject(new Error('full')),
-    };
-    await expect(recover(folder, to as never)).rejects.toThrow('full');
-    const db = new SettleDB(folder);
-    expect(await db.get(id(1))).toMatchObject({ text: text(1, 0) });
-    await db.close();
   });
 });
