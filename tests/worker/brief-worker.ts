@@ -2,4 +2,5 @@
 import { host } from '../../packages/settledb/src/worker';
 
 host();
-setTimeout(close, 50);
+// After its page has seen the lock: a worker whose lock is never seen is given up only when it owes an answer.
+setTimeout(close, 250);

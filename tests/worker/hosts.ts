@@ -40,6 +40,8 @@ export class Hosts {
   begin: () => Promise<void> = async () => {};
   /** Pages that are yet to be refused. */
   refusals = 0;
+  /** The lock that they are said to hold. */
+  lock: string | undefined;
   /** How many feeds were begun. They tell no items by themselves. */
   feeds = 0;
   /** What a feed does when it begins. */
@@ -127,7 +129,7 @@ export class Hosts {
     const endpoint = this.#isOwn ? port : new LinkChannel(link);
     this.sessions.push(new Session(this.#unless(host, endpoint), options));
     if (this.brief.has(host)) this.now.leave();
-    return { host: String(host), lock: undefined, link: this.#isOwn ? undefined : link };
+    return { host: String(host), lock: this.lock, link: this.#isOwn ? undefined : link };
   }
 
   #unless(host: number, endpoint: Endpoint): Endpoint {

@@ -1,5 +1,6 @@
-/** A lock manager that answers nothing: no call waits for ever. In Node, since WebKit lets nobody replace its own. */
+/** A lock manager that answers nothing, or shows nobody: no call waits for ever. In Node, since WebKit lets nobody replace its own. */
 import { expect, it, onTestFinished, vi } from 'vitest';
+import { Hosts } from './hosts';
 import { hostAndPage, rejection } from './support';
 
 it('a lock that is not granted in time fails the call, and the next one asks for another', async () => {
@@ -22,4 +23,38 @@ it('a lock that is not granted in time fails the call, and the next one asks for
   vi.unstubAllGlobals();
   await grant(); // It is let go at once.
   expect(await db.put({ _id: 'a' })).toMatchObject({ ok: true });
+});
+
+it('a worker that holds no lock, as far as its page can see, is given up after ten seconds without an answer', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  const now = performance.now.bind(performance);
+  let ahead = 0;
+  vi.spyOn(performance, 'now').mockImplementation(() => now() + ahead);
+  const request = async (
+    name: string,
+    how: LockOptions,
+    granted: (lock: object) => unknown,
+  ): Promise<void> => {
+    await undefined;
+    await granted({ name, ...how });
+  };
+  vi.stubGlobal('navigator', { locks: { request } });
+  onTestFinished(() => {
+    vi.unstubAllGlobals();
+    vi.restoreAllMocks();
+    vi.useRealTimers();
+  });
+  const hosts = new Hosts(true);
+  hosts.lock = 'of the worker';
+  // A dedicated one, which its page ends.
+  const Hosted = hosts.connect((worker) => () => Object.assign(worker(), { terminate: () => {} }) as never);
+  const db = new Hosted('notes');
+  await db.get('a');
+  hosts.silent.add(0);
+  const asked = db.get('b');
+  for (; ahead < 15_000; ahead += 2_500) {
+    vi.advanceTimersByTime(2_500);
+    await new Promise((resolve) => setTimeout(resolve));
+  }
+  expect(await asked).toMatchObject({ host: 1 });
 });

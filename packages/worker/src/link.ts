@@ -316,7 +316,7 @@ export class Link {
     const ended = (): void => gone(workerTerminated('The worker has ended'));
     const looked = (isSeen: boolean): void => {
       if (isSeen) channel.lock = lock;
-      else if (link === undefined && this.#own.isShared && this.#channel === channel) {
+      else if (link === undefined && this.#channel === channel) {
         pulse.stop();
         pulse = pulseOf(UNSEEN);
       }

@@ -12,7 +12,6 @@ import { type Held, hold, whenGone } from './life';
 import { onPutAway } from './page-life';
 import { reached } from './reached';
 import {
-  canTerminate,
   checkTarget,
   greet,
   keepAwake,
@@ -164,11 +163,6 @@ export class OwnWorker {
   /** Whether there can be no other worker. */
   get isOver(): boolean {
     return this.#known === undefined && this.#end !== undefined;
-  }
-
-  /** Whether other pages may have it too, so that it may be from before the site's data was cleared. */
-  get isShared(): boolean {
-    return this.#known !== undefined && !canTerminate(this.#known.target);
   }
 
   suspect(host: string): Promise<boolean> {

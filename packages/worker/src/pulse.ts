@@ -28,8 +28,8 @@ export const LEFT: Beat = { everyMs: 125, silentMs: 750 };
 export const OWN: Beat = { everyMs: 5_000, silentMs: 60_000 };
 
 /**
- * The same for a shared worker whose lock cannot be seen, as after Chromium has cleared the site's data: nothing tells of its death. As long
- * as a worker's first answer is waited for.
+ * The same for one whose lock cannot be seen: after Chromium has cleared the site's data, or because it ended before its page looked.
+ * Nothing tells of its death. As long as a worker's first answer is waited for.
  */
 export const UNSEEN: Beat = { everyMs: 2_500, silentMs: 10_000 };
 
