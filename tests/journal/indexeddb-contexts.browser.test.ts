@@ -2,7 +2,7 @@
 import { indexeddb } from '@settledb/adapter-indexeddb';
 import type { Journal, Position } from '@settledb/engine';
 import fc from 'fast-check';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { commit } from '../conformance/journal-bench';
 import { JournalContext } from '../support/journal-context';
 import { heard, newName, open, PATIENCE, START } from './support';
@@ -60,6 +60,34 @@ describe('indexeddb between contexts', () => {
     other.forget();
     await journal.append(commit(3), { epoch: 0, n: 2 }, 'relaxed');
     await other.heard('commit');
+  });
+
+  it('goes on when the browser has closed its channels, and is heard, and hears, as soon as it says something', async () => {
+    const Channel = BroadcastChannel;
+    const channels: BroadcastChannel[] = [];
+    class Known extends Channel {
+      constructor(name: string) {
+        super(name);
+        channels.push(this);
+      }
+    }
+    vi.stubGlobal('BroadcastChannel', Known);
+    onTestFinished(() => void vi.unstubAllGlobals());
+    const closeAll = (): void => {
+      for (const channel of channels.splice(0)) channel.close();
+    };
+    const { name, journal } = await open();
+    const other = await indexeddb().open(name);
+    await other.append(commit(1), START, 'relaxed');
+    closeAll();
+    expect(await journal.append(commit(2), { epoch: 0, n: 1 }, 'relaxed')).toBeUndefined();
+    const told = heard(journal, 'commit');
+    expect(await other.append(commit(3), { epoch: 0, n: 2 }, 'relaxed')).toBeUndefined();
+    await told;
+    closeAll();
+    await Promise.all([other.close(), journal.close()]);
+    const { held = [], pending = [] } = await navigator.locks.query();
+    expect([...held, ...pending].filter((lock) => lock.name?.includes(name))).toEqual([]);
   });
 
   it('lets one context rewrite at a time', async () => {

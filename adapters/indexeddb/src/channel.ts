@@ -57,14 +57,18 @@ export class Channel {
 
   post(message: Message): void {
     if (this.#asleep) this.postToAll(message);
-    else if (!this.#closed) this.#channel?.postMessage(message);
+    else if (!this.#closed && !say(this.#channel, message)) {
+      this.#end();
+      this.#listen();
+      say(this.#channel, message);
+    }
   }
 
   /** As `post`, but this channel's own listener hears it too, after all that was said before. */
   postToAll(message: Message): void {
     if (this.#closed) return;
     const other = this.#open(); // a channel does not hear itself; a second one, if kept open, would hear everything, at a cost
-    other?.postMessage(message);
+    say(other, message);
     other?.close();
   }
 
@@ -92,5 +96,15 @@ export class Channel {
     } catch {
       return undefined; // there is none, or the context has an opaque origin
     }
+  }
+}
+
+/** @returns false if it is closed: by the browser, as Chromium does when what is behind the channel ends, and says nothing */
+function say(channel: BroadcastChannel | undefined, message: Message): boolean {
+  try {
+    channel?.postMessage(message);
+    return true;
+  } catch {
+    return false;
   }
 }
