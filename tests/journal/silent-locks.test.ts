@@ -1,7 +1,7 @@
 /** What asks for a lock ends, whatever the lock manager does. */
 import { expect, it, vi } from 'vitest';
 import { runExclusively } from '../../adapters/indexeddb/src/turn';
-import { Context, World } from './presence-bench';
+import { Context, type Locks, World } from './presence-bench';
 
 it('waits in vain for a lock manager that answers nothing at all only for a while, and keeps nothing that comes later', async () => {
   const world = new World();
@@ -25,6 +25,33 @@ it('waits in vain for a lock manager that answers nothing at all only for a whil
   expect(world.locks.held).toEqual([]);
   await context.write();
   expect(world.locks.held.map(({ mode }) => mode)).toEqual(['exclusive']);
+});
+
+it('waits no longer for one that does not even heed that it need not answer any more', async () => {
+  const world = new World();
+  const { locks } = world;
+  const request = (
+    name: string,
+    { signal: _, ...options }: LockOptions,
+    work: LockGrantedCallback<unknown>,
+  ) => locks.request(name, options, work);
+  const blocked = await Context.alone(world);
+  blocked.isDeaf = true;
+  locks.isMute = true;
+  const context = new Context(world, { ...locks, request } as Locks);
+  let refused: unknown;
+  context.write().catch((error) => {
+    refused = error;
+  });
+  await world.pass(11_000);
+  expect(refused).toMatchObject({
+    name: 'io',
+    reason: expect.stringContaining('lock manager does not answer'),
+  });
+  locks.isMute = false;
+  await Promise.all([blocked.presence.close(), context.presence.close()]);
+  await world.settle();
+  expect([locks.held, locks.pending]).toEqual([[], []]);
 });
 
 it('rewrites under a lock, and says as an error of the database that none could be asked for', async () => {

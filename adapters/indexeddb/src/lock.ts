@@ -2,14 +2,14 @@
 import { inTime, ioError, isLockFault, LOCK_TRIES } from '@settledb/core';
 
 /** Longer than any honest wait: a lock taken by force takes one turn, and one that is asked for only if it is free, none. */
-export const LOCK_TIMEOUT_MS = 10_000;
+const LOCK_TIMEOUT_MS = 10_000;
 
 export interface Hold {
   /** Resolves when the lock manager has the lock back. */
   release(): Promise<void>;
 }
 
-export const lockSilent = (name: string): Error =>
+const lockSilent = (name: string): Error =>
   ioError(`The browser's lock manager does not answer about "${name}"`);
 
 /** The lock manager; undefined on pages without https, in old browsers, and where a page is simulated (happy-dom has `null`). */
@@ -63,16 +63,17 @@ export function acquire(
 }
 
 /**
- * The lock if it is free, in bounded time; one that is given later is released.
+ * As {@link acquire}, in bounded time: whatever the lock manager does, a signal included. A lock that is given later is released.
  *
  * @throws (rejects) as {@link acquire}; `io` when the lock manager does not answer
  */
-export function acquireNow(
+export function acquireInTime(
   locks: LockManager,
   name: string,
+  options: LockOptions,
   stolen?: (hold: Hold) => void,
 ): Promise<Hold | undefined> {
-  const waiting = acquire(locks, name, { ifAvailable: true }, stolen);
+  const waiting = acquire(locks, name, options, stolen);
   return inTime(waiting, LOCK_TIMEOUT_MS, () => {
     waiting.then(
       (hold) => hold?.release(),
@@ -81,3 +82,10 @@ export function acquireNow(
     return lockSilent(name);
   });
 }
+
+/** The lock if it is free. */
+export const acquireNow = (
+  locks: LockManager,
+  name: string,
+  stolen?: (hold: Hold) => void,
+): Promise<Hold | undefined> => acquireInTime(locks, name, { ifAvailable: true }, stolen);

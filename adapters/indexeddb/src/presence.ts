@@ -24,7 +24,7 @@
 import { after, afterTimer, unref, uuid } from '@settledb/core';
 import type { Channel, Message } from './channel';
 import { clock } from './clock';
-import { acquire, acquireNow, type Hold, LOCK_TIMEOUT_MS, lockSilent } from './lock';
+import { acquire, acquireInTime, acquireNow, type Hold } from './lock';
 
 /** A living event loop answers a hello within a few ms; a blocked one is not waited for. */
 const STEAL_AFTER_MS = 1000;
@@ -272,19 +272,20 @@ export class Presence {
     const giveUp = new AbortController();
     this.#giveUp = giveUp;
     const options: LockOptions = { mode: 'shared', signal: giveUp.signal };
-    const waiting = acquire(locks, this.#lockName, options, this.#stolen);
+    const waiting = acquireInTime(locks, this.#lockName, options, this.#stolen);
     this.#host.channel.post({ type: 'hello' });
     // Measured in parts: if everything stood still, the holder has yet to hear the hello.
     const stopStealing = after(STEAL_AFTER_MS, () => {
       this.#steal(locks).catch((cause) => giveUp.abort(cause));
     });
-    const stopWaiting = after(LOCK_TIMEOUT_MS, () => giveUp.abort(lockSilent(this.#lockName)));
     try {
       const hold = await waiting;
       if (hold !== undefined) this.#take(hold, 'shared');
+    } catch (cause) {
+      giveUp.abort();
+      throw cause;
     } finally {
       stopStealing();
-      stopWaiting();
     }
     this.#host.missed();
   }
