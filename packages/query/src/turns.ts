@@ -24,19 +24,20 @@ async function amongTabs<T>(id: string, work: () => Promise<T>): Promise<T> {
   const locks = globalThis.navigator?.locks as LockManager | null | undefined;
   if (!locks) return work();
   const patience = new AbortController();
-  const timer = setTimeout(() => patience.abort(), WAIT_MS);
-  let begun = false;
+  let timer: ReturnType<typeof setTimeout>;
+  let working: Promise<T> | undefined;
   const begin = (): Promise<T> => {
-    begun = true;
     clearTimeout(timer);
-    return work();
+    working ??= work();
+    return working;
   };
-  try {
-    return await locks.request(`settledb:${id}:index`, { signal: patience.signal }, begin);
-  } catch (error) {
-    if (begun) throw error;
-    return work(); // Waited long enough, or no lock can be had here.
-  } finally {
-    clearTimeout(timer);
-  }
+  await new Promise<void>((resolve) => {
+    const goOn = (): void => resolve();
+    timer = setTimeout(() => {
+      patience.abort();
+      goOn(); // not every lock manager heeds that
+    }, WAIT_MS);
+    locks.request(`settledb:${id}:index`, { signal: patience.signal }, begin).then(goOn, goOn);
+  });
+  return begin(); // It has begun, unless no lock can be had here; and goes on if the lock was taken by force.
 }
