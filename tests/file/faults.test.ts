@@ -95,6 +95,9 @@ async function counted(): Promise<Map<Call, number>> {
 }
 
 const healthy = (): undefined => undefined;
+const withoutSyncs = (call: Call): undefined => {
+  if (call === 'sync') throw failure('EIO');
+};
 
 describe('a disk whose calls fail', () => {
   it('loses nothing acknowledged and leaves nothing hanging, whichever call fails, once or for good', async () => {
@@ -345,10 +348,7 @@ describe('a disk whose calls fail', () => {
     const disk = new Disk();
     const journal = await file({ files: disk }).open(FOLDER);
     await journal.append(commitOf(1), { epoch: 0, n: 0 }, 'strict');
-    disk.fail = (call) => {
-      if (call === 'sync') throw failure('EIO');
-      return undefined;
-    };
+    disk.fail = withoutSyncs;
     const lost = { name: 'io', cause: { code: 'EIO' } };
     await expect(journal.append(commitOf(2), { epoch: 0, n: 1 }, 'strict')).rejects.toMatchObject(lost);
     return { disk, journal, lost };
@@ -358,10 +358,7 @@ describe('a disk whose calls fail', () => {
     const disk = new Disk();
     const journal = await file({ files: disk }).open(FOLDER);
     await journal.append(commitOf(1), { epoch: 0, n: 0 }, 'relaxed');
-    disk.fail = (call) => {
-      if (call === 'sync') throw failure('EIO');
-      return undefined;
-    };
+    disk.fail = withoutSyncs;
     const manifest = { text: 'manifest', through: 1 };
     await expect(journal.rewrite({ manifest }, { epoch: 0, n: 1 })).rejects.toMatchObject({ name: 'io' });
     disk.fail = healthy;
