@@ -15,6 +15,12 @@ import { fileURLToPath } from 'node:url';
 import { nodeScript } from './bundle.mjs';
 
 /**
+ * A server rests while others are measured, as none does that is asked all the time. In a rest of some seconds V8 collects what it can
+ * and throws away the code that it had optimised, so each round would measure its return to work (docs/decisions/0019).
+ */
+const FLAGS = ['--no-flush-bytecode', '--no-memory-reducer'];
+
+/**
  * @param scripts of a page to serve at `/page`, if there is one: text by path, of which `/page.js` is run
  * @param kind `relaxed` or `strict`, ours as it is made without further options; or `express-pouchdb`. Default: ours with pages and
  *   snapshots, which are looked for at every request
@@ -25,7 +31,7 @@ export async function startServer(scripts, kind = 'pages') {
   const script = ours
     ? await nodeScript('server')
     : fileURLToPath(new URL('pouchdb-server.mjs', import.meta.url));
-  const args = [script, join(folder, 'data')];
+  const args = [...FLAGS, script, join(folder, 'data')];
   if (scripts !== undefined) {
     const pages = join(folder, 'page');
     mkdirSync(pages);

@@ -1,5 +1,6 @@
 /** A server under ten clients at once, by plain requests of CouchDB's API: what a backend or many browsers ask of it. */
 import { HttpClient, type Prepared, readAnswer } from './http-client';
+import { withOneOpen } from './stays';
 import type { RoundSetting, SuiteContender, Time } from './suite';
 
 /** A server that runs, and its end. */
@@ -34,20 +35,28 @@ export const httpMeasures: Record<string, string> = Object.fromEntries(
 /** @param start the server, which goes on through all rounds */
 export function httpContender(name: string, start: () => Promise<Running>): SuiteContender {
   let running: Promise<Running> | undefined;
-  return {
+  const withClient = async <T>(work: (client: HttpClient, server: Running) => Promise<T>): Promise<T> => {
+    running ??= start();
+    const server = await running;
+    const client = new HttpClient(server.url);
+    try {
+      return await work(client, server);
+    } finally {
+      client.close();
+    }
+  };
+  const contender: SuiteContender = {
     name,
-    round: async (time, { database, record }) => {
-      running ??= start();
-      const server = await running;
-      const client = new HttpClient(server.url);
-      try {
-        await round(client, `/${database}`, withUsage(time, server, record));
-      } finally {
-        client.close();
-      }
-    },
+    round: (time, { database, record }) =>
+      withClient((client, server) => round(client, `/${database}`, withUsage(time, server, record))),
     end: async () => (await running)?.close(),
   };
+  return withOneOpen(contender, (database) =>
+    withClient(async (client) => {
+      await client.call('PUT', `/${database}`);
+      return { destroy: () => withClient((last) => last.call('DELETE', `/${database}`)) };
+    }),
+  );
 }
 
 /** Measures a case of so many requests: its time, and the server's CPU for each request. */
