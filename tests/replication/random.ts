@@ -62,14 +62,16 @@ export async function edit(
   await db.bulkDocs([{ _id, ...base, ...added, ...deleted, value } as never]);
 }
 
+/** What was asked for: pages cannot be asked. */
+const env: Readonly<Record<string, string | undefined>> = globalThis.process?.env ?? {};
+
 /** Milliseconds for so many trials, and in proportion for more. */
-export const timeFor = (usual: number): number =>
-  600_000 * Math.max(1, Number(process.env.TRIALS ?? usual) / usual);
+export const timeFor = (usual: number): number => 600_000 * Math.max(1, Number(env.TRIALS ?? usual) / usual);
 
 /** Runs `trial` for as many seeds as usual, or as `TRIALS` in the environment says; for one, if `SEED` is there. A failure names its seed. */
 export async function trials(usual: number, trial: (seed: number) => Promise<void>): Promise<void> {
-  const given = process.env.SEED;
-  const count = given === undefined ? Number(process.env.TRIALS ?? usual) : 1;
+  const given = env.SEED;
+  const count = given === undefined ? Number(env.TRIALS ?? usual) : 1;
   const first = given === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(given);
   for (let seed = first; seed < first + count; seed++) {
     try {
