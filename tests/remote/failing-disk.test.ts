@@ -99,6 +99,7 @@ async function run(dir: string, nth: number): Promise<number> {
     if (answer === undefined || answer.status < 400) return answer;
     const what = `${nth} ${method} ${path} ${answer.status}`;
     expect([what, answer.body]).toEqual([what, { error: expect.any(String), reason: expect.any(String) }]);
+    expect(JSON.stringify(answer.body)).not.toContain(dir);
     return answer;
   };
   /** Asks once more if it failed: what it is about may be done by then. */

@@ -379,6 +379,19 @@ describe('the command line', () => {
     expect(out).not.toContain('secret');
   });
 
+  it('tells of what fails as it serves where it was started, and clients less', async () => {
+    mkdirSync(join(scratch, 'looped'));
+    symlinkSync('db', join(scratch, 'looped/db'));
+    const { child, ended } = begun('serve looped --anonymous --port 0'.split(' '));
+    onTestFinished(() => void child.kill('SIGKILL'));
+    const [line] = await once(child.stdout!, 'data');
+    const told = await (await fetch(`${`${line}`.split(' ')[0]}/db`)).text();
+    expect([told.includes('ELOOP'), told.includes('looped')]).toEqual([true, false]);
+    child.kill('SIGINT');
+    const err = expect.stringMatching(/^settledb: GET \/db failed: .*looped\/db: ELOOP/);
+    expect(await ended).toMatchObject({ code: 0, err });
+  });
+
   it('replicates live until it is interrupted', async () => {
     await answerOf('load source', DOCS);
     const { child, ended } = begun(['replicate', 'source', 'mirror', '--live']);

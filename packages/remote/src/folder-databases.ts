@@ -6,7 +6,14 @@
 import { closeSync, fsyncSync, openSync, unlinkSync, writeFileSync } from 'node:fs';
 import { mkdir, readdir, readFile, rmdir, stat, unlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { type Database, ioError, uuid as makeUuid, unlessMissing, whyOf } from '@settledb/core';
+import {
+  type Database,
+  ioError,
+  isDatabaseError,
+  uuid as makeUuid,
+  unlessMissing,
+  whyOf,
+} from '@settledb/core';
 import { fromFolderName, isStoredName, toFolderName } from './names';
 import { OpenDatabases } from './open-databases';
 import type { Databases, UsedDatabase } from './server-context';
@@ -59,7 +66,9 @@ export class FolderDatabases implements Databases {
   }
 
   create(name: string): Promise<boolean> {
-    return this.#open.create(name, () => this.#openDatabase(this.#path(name), { name, mustExist: false }));
+    return this.#open.create(name, () =>
+      this.#openDatabase(this.#path(name), { name, mustExist: false }).catch(throwOwn),
+    );
   }
 
   destroy(name: string): Promise<boolean> {
@@ -96,6 +105,11 @@ export class FolderDatabases implements Databases {
     if (!isStoredName(name)) throw ioError('An invalid database name reached the disk');
     return join(this.#dir, toFolderName(name));
   }
+}
+
+/** A folder that the adapter does not take, as it has others' files in it, is no mistake of the request, which gave a valid name. */
+function throwOwn(error: unknown): never {
+  throw isDatabaseError(error) && error.status === 400 ? ioError(error.reason, error) : error;
 }
 
 /** The identity of the server in `dir`, made on first use. Replications recognize their checkpoints by it. */

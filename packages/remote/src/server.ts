@@ -19,6 +19,7 @@ import { type CookieOptions, Cookies } from './server-cookies';
 import { type CorsOptions, corsHeaders, preflight } from './server-cors';
 import { type Logger, log, pageOf } from './server-hooks';
 import { NO_QUERY, Query } from './server-query';
+import { isForTheLog } from './server-reasons';
 import type { RegexPolicy } from './server-regex';
 import type { Replicator } from './server-replicate';
 import { type ServerRequest, splitUrl } from './server-request';
@@ -221,6 +222,7 @@ const FAULTS_OF_OTHERS = [
 /** A failure of the server, not of the request. 501 is an answer, and so is that the server closes or has too much to do. */
 const isOurs = (error: unknown): boolean =>
   !isDatabaseError(error) ||
+  isForTheLog(error) ||
   (error.status >= 500 &&
     error.status !== 501 &&
     error.name !== 'service_unavailable' &&

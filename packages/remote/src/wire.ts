@@ -5,6 +5,7 @@
  * know that.
  */
 import { badRequest, conflict, DatabaseError, notFound, reservedId } from '@settledb/core';
+import { reasonForClients } from './server-reasons';
 
 export const JSON_TYPE = 'application/json';
 
@@ -71,13 +72,15 @@ interface WireError {
   readonly reason: string;
 }
 
-/** CouchDB's names of our errors, where they differ. */
+/** CouchDB's names of our errors, where they differ; and no more of the server's storage than a client may know. */
 export function toWireError(error: {
   readonly status: number;
   readonly name: string;
   readonly reason: string;
+  readonly cause?: unknown;
 }): WireError & { readonly status: number } {
-  const { status, name, reason } = error;
+  const { status, name } = error;
+  const reason = reasonForClients(error);
   if (name === 'conflict') return { status: 409, error: name, reason: 'Document update conflict.' };
   // Malformed input is the client's mistake: never a 5xx.
   if (name === 'doc_validation') return { status: 400, error: name, reason };
