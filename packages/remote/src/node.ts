@@ -13,16 +13,18 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { getRequestListener } from '@hono/node-server';
 import { ioError } from '@settledb/core';
-import { FolderDatabases, type FolderOptions, type OpenDatabase, serverUuid } from './folder-databases';
+import { FolderDatabases, type FolderOptions, type OpenDatabase } from './folder-databases';
 import { Pipelines } from './node-pipeline';
 import { type NodeRequest, PlainHosts, plainRequest } from './node-request';
 import { Turns } from './node-turns';
 import { type Answerer, createAnswerer, type HandlerOptions, hasHooks } from './server';
 import { type Answer, errorResponse, failure, NOT_MODIFIED, TextAnswer, toResponse } from './server-answer';
 import { log } from './server-hooks';
+import { serverUuid } from './server-identity';
 import { type ServerRequest, splitUrl } from './server-request';
 
-export { FolderDatabases, type FolderOptions, type OpenDatabase, serverUuid } from './folder-databases';
+export { FolderDatabases, type FolderOptions, type OpenDatabase } from './folder-databases';
+export { serverUuid } from './server-identity';
 
 /**
  * ms; see {@link Timeouts}. Slow clients hold connections, and clients that do not read hold memory; and yet an attachment of 14 MB can
