@@ -6,7 +6,7 @@ import { CHUNK_BYTES } from '@settledb/core';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { KIND_BLOCK, KIND_REWRITE } from '../../packages/log/src/frame';
 import { FRAME_HEADER_BYTES } from '../../packages/log/src/frame-layout';
-import { HEADER_BYTES } from '../../packages/log/src/header';
+import { encodeHeader, HEADER_BYTES, newHeader } from '../../packages/log/src/header';
 import { SettleDB } from '../../packages/settledb/src/entry.node';
 import { type Recovered, recover, verify } from '../../packages/settledb/src/file';
 import { memory } from '../../packages/settledb/src/memory';
@@ -204,6 +204,33 @@ describe('recover', () => {
     expect(await check(copy)).toMatchObject({ ok: false });
     writeFileSync(logName(copy), damaged.fill(0));
     await expect(check(copy)).rejects.toMatchObject({ status: 500, name: 'corrupt' });
+  });
+
+  it('takes the log before, which a compaction that was killed left, if nothing of the newest is sound', async () => {
+    const copy = copyOf(folder);
+    const older = logName(copy);
+    const newest = older.replace(/\d+$/, (generation) => `${Number(generation) + 1}`);
+    const header = newHeader(Number(newest.match(/\d+$/)), Buffer.alloc(16), 5_000);
+    const start = Buffer.from(encodeHeader(header));
+    for (const unsound of [
+      '',
+      start.subarray(0, 20),
+      start,
+      Buffer.alloc(5_000),
+      Buffer.concat([start, Buffer.alloc(4_956, 'x')]),
+    ]) {
+      writeFileSync(newest, unsound);
+      const { ok, docs, lost, damage } = await check(copy);
+      expect([ok, docs]).toEqual([false, now.size]);
+      expect(lost).toEqual({ revisions: [], ranges: [], commits: 1, directory: false });
+      expect(damage).toEqual([{ file: newest, from: 0, to: unsound.length, isLast: false }]);
+      expect(await verify(copy)).toMatchObject({ ok: false, docs, lost, damage });
+    }
+    writeFileSync(older, 'x'.repeat(100));
+    await expect(verify(copy)).rejects.toMatchObject({
+      name: 'corrupt',
+      reason: expect.stringContaining(newest),
+    });
   });
 
   it('makes a directory of the pages, if the only one is lost', async () => {

@@ -48,6 +48,8 @@ export class SoundLog {
   readonly damage: DamagedPart[] = [];
   /** Frames of blocks, within damaged parts, of which some may be sound: what they say of their id and length is not checked. */
   readonly torn: { readonly id: number; readonly place: Place }[] = [];
+  /** How many are sound. */
+  frames = 0;
   /** The last commit that is heard of. */
   last = 0;
   readonly #path: string;
@@ -58,6 +60,7 @@ export class SoundLog {
   }
 
   take({ at, header: { bytes }, meaning }: FoundFrame): void {
+    this.frames++;
     const place: Place = { offset: at, bytes, isTail: false };
     if (meaning.kind === KIND_BLOCK) this.blocks.set(meaning.id, place);
     else if (meaning.kind === KIND_COMMIT) {
@@ -78,6 +81,12 @@ export class SoundLog {
   /** The end is missing that was on the disk before the file had its name, or was closed: of what it held, one commit at least is lost. */
   cutShort(from: number, to: number): void {
     this.damaged(from, to);
+    this.last++;
+  }
+
+  /** There is a later log, of which nothing is sound: it had all of this one, and perhaps more. */
+  cameBefore(path: string, bytes: number): void {
+    this.damage.push({ file: path, from: 0, to: bytes, isLast: false });
     this.last++;
   }
 
