@@ -8,6 +8,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -302,6 +303,65 @@ describe('the command line', () => {
     const before = readFileSync(logName(folder));
     expect(await settledb('recover unfinished unfinished')).toMatchObject(locked);
     expect(readFileSync(logName(folder))).toEqual(before);
+  });
+
+  it('gives a folder its name when all of a recovery is in it, wherever the process is killed', async () => {
+    await answerOf('load whole', DOCS);
+    const [target, part] = ['brought', 'brought.part'].map((name) => join(scratch, name)) as [string, string];
+    for (let nth = 1; ; nth++) {
+      // Ends the process before its nth change to files.
+      const killing = `import fs from 'node:fs';
+        import { syncBuiltinESMExports } from 'node:module';
+        let left = ${nth};
+        for (const name of ['write', 'writeSync', 'renameSync', 'mkdirSync', 'rmdirSync']) {
+          const original = fs[name];
+          fs[name] = (...given) => (--left === 0 ? process.kill(process.pid, 'SIGKILL') : original(...given));
+        }
+        syncBuiltinESMExports();`;
+      const args = ['--import', `data:text/javascript,${encodeURIComponent(killing)}`, program];
+      const { signal } = spawnSync(process.execPath, [...args, 'recover', 'whole', 'brought'], {
+        cwd: scratch,
+      });
+      if (signal === null) break;
+      expect([nth, existsSync(target)]).toEqual([nth, false]);
+      if (!existsSync(part)) continue;
+      const { code, err } = await settledb('recover whole brought');
+      expect([nth, code, err]).toEqual([
+        nth,
+        1,
+        expect.stringMatching(/brought\.part is there, .*interrupted/),
+      ]);
+      rmSync(part, { recursive: true });
+    }
+    expect([await answerOf('verify brought'), existsSync(part)]).toMatchObject([
+      { ok: true, docs: 2 },
+      false,
+    ]);
+  });
+
+  it('recovers into a folder that is empty, or has a database that is, and into no other', async () => {
+    await answerOf('load some', DOCS);
+    mkdirSync(join(scratch, 'empty'));
+    const none = new SettleDB(join(scratch, 'no-documents'));
+    await none.info();
+    await none.close();
+    mkdirSync(join(scratch, 'files'));
+    writeFileSync(join(scratch, 'files/notes'), '');
+    for (const target of ['empty', 'no-documents']) {
+      expect(await answerOf(`recover some ${target}`)).toMatchObject({ ok: true, docs: 2 });
+      expect(await answerOf(`info ${target}`)).toMatchObject({ doc_count: 2 });
+    }
+    for (const [target, words] of [
+      ['files', 'files has other files'],
+      ['empty', 'not empty'],
+      ['some', 'locked'],
+    ])
+      expect(await settledb(`recover some ${target}`)).toMatchObject({
+        code: 1,
+        err: expect.stringContaining(words!),
+      });
+    expect(readdirSync(join(scratch, 'files'))).toEqual(['notes']);
+    expect(readdirSync(scratch).filter((name) => name.endsWith('.part'))).toEqual([]);
   });
 
   it.skipIf(process.platform === 'win32')(

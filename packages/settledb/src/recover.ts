@@ -8,6 +8,9 @@ import type { SettleDB } from './settledb';
 /** Directories that are looked through, the newest first: each has a checkpoint's commits more to read. */
 const VIEWS_MAX = 8;
 
+const NOT_EMPTY =
+  'The database to write to is not empty: if a recovery to it was interrupted, it has a part; remove it before you try again';
+
 /** Where it is brought: an empty database. */
 export type RecoverTarget = Pick<SettleDB, 'bulkDocs' | 'info'>;
 
@@ -90,7 +93,7 @@ export async function recover(
   const salvaged = await salvage(from, checked.signal);
   try {
     const { doc_count, doc_del_count } = await to.info();
-    if (doc_count + (doc_del_count ?? 0) > 0) throw badRequest('The database to write to is not empty');
+    if (doc_count + (doc_del_count ?? 0) > 0) throw badRequest(NOT_EMPTY);
     return await rescueTo(salvaged, to, checked);
   } finally {
     await salvaged.close();

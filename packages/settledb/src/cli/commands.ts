@@ -137,7 +137,10 @@ export const commands = {
   recover: {
     takes: ['folder', 'db'],
     does: 'brings what is sound of a damaged folder into an empty database, and lists what is lost',
-    more: ['Exits with 1 if anything is lost. The folder stays as it is.'],
+    more: [
+      'Exits with 1 if anything is lost. The folder stays as it is.',
+      'A <db> that is a folder is called <db>.part until all is in it.',
+    ],
     async run([folder, name]) {
       const recovered = await recovery(folder!, name!);
       return print(recovered) && recovered.ok;

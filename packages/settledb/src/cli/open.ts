@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { notFound } from '@settledb/core';
 import { SettleDB } from '../entry.node';
 
-const isUrl = (name: string): boolean => /^https?:\/\//i.test(name);
+export const isUrl = (name: string): boolean => /^https?:\/\//i.test(name);
 
 /** A database to write to; it is made if there is none. */
 export function made(name: string): SettleDB {
@@ -35,7 +35,7 @@ export function checkFolder(folder: string): void {
   if (!hasLog(folder)) throw notFound(`there is no database in ${folder}`);
 }
 
-function hasLog(folder: string): boolean {
+export function hasLog(folder: string): boolean {
   try {
     return readdirSync(folder).some((name) => /^log\.\d+$/.test(name));
   } catch (error) {

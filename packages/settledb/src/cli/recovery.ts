@@ -1,30 +1,108 @@
-/** `settledb recover`. */
+/**
+ * `settledb recover`. A part must never pass for all there is, however this process ends: so a folder gets its name when all is in it.
+ *
+ *   notes.part │ documents … │ → closed → notes
+ */
+import { existsSync, readdirSync, realpathSync, renameSync, rmdirSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { type DatabaseInfo, whyOf } from '@settledb/core';
 import { type Recovered, type RecoverTarget, recover } from '../recover';
 import type { SettleDB } from '../settledb';
-import { checkFolder, made } from './open';
+import { checkFolder, existing, hasLog, isUrl, made } from './open';
 import { unlessAsked } from './until-asked';
 
 export async function recovery(folder: string, name: string): Promise<Recovered> {
   checkFolder(folder);
-  // Made once the folder was read, and while that is locked: it may be the same, and an opening to write may cut off its end.
-  let to: SettleDB | undefined;
-  let isBegun = false;
-  const target: RecoverTarget = {
-    info() {
-      to ??= made(name);
-      return to.info();
-    },
-    bulkDocs(...given) {
-      isBegun = true;
-      return to!.bulkDocs(...given); // after `info`
-    },
-  };
+  const target = isUrl(name) ? new Target(name) : new FolderTarget(name);
   try {
-    return await unlessAsked((signal) => recover(folder, target, { signal }));
+    const recovered = await unlessAsked((signal) => recover(folder, target, { signal }));
+    await target.finish();
+    return recovered;
   } catch (error) {
-    if (isBegun) console.error(`settledb: ${name} has only a part of it: remove it before you try again`);
+    if (target.has === 'a part')
+      console.error(`settledb: ${target.name} has only a part of it: remove it before you try again`);
     throw error;
   } finally {
-    await to?.close();
+    await target.close();
+  }
+}
+
+/** A database behind a URL, which has its name from the beginning. */
+class Target implements RecoverTarget {
+  has: 'nothing' | 'a part' | 'all' = 'nothing';
+  protected db: SettleDB | undefined;
+
+  /** @param name of the database that is written to */
+  constructor(readonly name: string) {}
+
+  /** First asked once the source was read, and while that is locked: it may be the same, and an opening to write may cut off its end. */
+  info(): Promise<DatabaseInfo> {
+    this.db ??= made(this.name);
+    return this.db.info();
+  }
+
+  readonly bulkDocs: RecoverTarget['bulkDocs'] = (...given) => {
+    this.has = 'a part';
+    return this.db!.bulkDocs(...given); // after `info`
+  };
+
+  async finish(): Promise<void> {
+    this.has = 'all';
+  }
+
+  async close(): Promise<void> {
+    await this.db?.close();
+  }
+}
+
+class FolderTarget extends Target {
+  readonly #folder: string;
+  /** A database that has the name, and no documents. It is kept open, so that nobody else writes to it. */
+  #before: SettleDB | undefined;
+
+  constructor(name: string) {
+    const folder = existsSync(name) ? realpathSync(name) : resolve(name);
+    super(`${folder}.part`);
+    this.#folder = folder;
+  }
+
+  override async info(): Promise<DatabaseInfo> {
+    return this.db === undefined ? ((await this.#occupied()) ?? super.info()) : super.info();
+  }
+
+  /** What there is of the database that has the name, if it has documents. @throws if something else is in the way */
+  async #occupied(): Promise<DatabaseInfo | undefined> {
+    const { name } = this;
+    if (hasLog(this.#folder)) {
+      this.#before = existing(this.#folder);
+      const info = await this.#before.info();
+      if (info.doc_count + (info.doc_del_count ?? 0) > 0) return info;
+    } else if (existsSync(this.#folder) && readdirSync(this.#folder).length > 0)
+      throw new Error(`${this.#folder} has other files: name a folder that is empty, or not there`);
+    if (existsSync(name))
+      throw new Error(
+        `${name} is there, with what a recovery brought that was interrupted, or is under way: remove it before you try again`,
+      );
+    return undefined;
+  }
+
+  override async finish(): Promise<void> {
+    await this.db?.close();
+    this.has = 'all';
+    try {
+      await this.#before?.destroy();
+      // Windows does not replace an empty folder.
+      if (existsSync(this.#folder)) rmdirSync(this.#folder);
+      renameSync(this.name, this.#folder);
+    } catch (error) {
+      throw new Error(`all of it is in ${this.name}, which could not be given its name: ${whyOf(error)}`);
+    }
+  }
+
+  override async close(): Promise<void> {
+    // If it could not be made, that is the error.
+    if (this.has === 'nothing') await this.db?.destroy().catch(() => {});
+    await super.close();
+    await this.#before?.close();
   }
 }
