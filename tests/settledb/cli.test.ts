@@ -364,6 +364,26 @@ describe('the command line', () => {
     expect(readdirSync(scratch).filter((name) => name.endsWith('.part'))).toEqual([]);
   });
 
+  it('keeps histories as long as they were in what it recovers and loads', async () => {
+    const db = new SettleDB(join(scratch, 'long'), { revs_limit: 5_000 });
+    const ids = Array.from({ length: 1_500 }, (_, n) => `${n}`.padStart(32, '0'));
+    await db.bulkDocs([{ _id: 'a', _rev: `1500-${ids[0]}`, _revisions: { start: 1_500, ids } }] as never, {
+      new_edits: false,
+    });
+    await db.close();
+    await answerOf('recover long long-again');
+    expect((await settledb('dump long long.dump')).code).toBe(0);
+    await answerOf('load long-loaded long.dump');
+    for (const name of ['long-again', 'long-loaded']) {
+      const again = new SettleDB(join(scratch, name));
+      expect([name, (await again.get('a', { revs: true }))._revisions]).toEqual([
+        name,
+        { start: 1_500, ids },
+      ]);
+      await again.close();
+    }
+  });
+
   it.skipIf(process.platform === 'win32')(
     'frees a folder when its recovery is told to end, and says that there is only a part of it',
     async () => {

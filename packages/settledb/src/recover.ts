@@ -77,7 +77,7 @@ export interface Recovered extends RecoverProgress {
  * 100 bytes for each block and commit of the log, and the commits since an older directory, if one is asked.
  *
  * @param from path of the folder, which nobody may have open
- * @param to a database without documents
+ * @param to a database without documents; it keeps as much of each history as its `revs_limit` lets it
  * @throws DatabaseError `not_found` without a log in the folder; `locked`; `corrupt` if nothing of the log is sound; `io` if a newer version
  *   wrote it; `bad_request` if `to` is not empty; what writing to `to` fails with
  */

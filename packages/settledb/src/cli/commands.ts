@@ -3,7 +3,7 @@ import type { ParseArgsConfig } from 'node:util';
 import { isDatabaseError } from '@settledb/core';
 import { verify } from '../verify';
 import { dump, load } from './dumps';
-import { existing, made, madeIfFolder, withDatabase } from './open';
+import { existing, made, madeIfFolder, restored, withDatabase } from './open';
 import { recovery } from './recovery';
 import { serve } from './serve';
 import { unlessAsked, untilAsked } from './until-asked';
@@ -121,7 +121,7 @@ export const commands = {
     takes: ['db', 'file?'],
     does: 'reads a dump, of settledb, CouchDB or pouchdb-dump, from a file or standard input',
     async run([name, path]) {
-      const answer = await load(path, () => made(name!));
+      const answer = await load(path, () => restored(name!));
       return print(answer) && answer.ok;
     },
   },

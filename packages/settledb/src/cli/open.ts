@@ -10,6 +10,10 @@ export function made(name: string): SettleDB {
   return isUrl(name) ? behind(name, {}) : new SettleDB(name);
 }
 
+/** As {@link made}, for what is brought back: histories stay as long as they are, whatever limit they were kept within. */
+export const restored = (name: string): SettleDB =>
+  isUrl(name) ? made(name) : new SettleDB(name, { revs_limit: Number.MAX_SAFE_INTEGER });
+
 /** A database to write to; a folder is made if there is none. */
 export const madeIfFolder = (name: string): SettleDB => (isUrl(name) ? existing(name) : made(name));
 

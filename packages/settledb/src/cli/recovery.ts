@@ -8,7 +8,7 @@ import { resolve } from 'node:path';
 import { type DatabaseInfo, whyOf } from '@settledb/core';
 import { type Recovered, type RecoverTarget, recover } from '../recover';
 import type { SettleDB } from '../settledb';
-import { checkFolder, existing, hasLog, isUrl, made } from './open';
+import { checkFolder, existing, hasLog, isUrl, restored } from './open';
 import { unlessAsked } from './until-asked';
 
 export async function recovery(folder: string, name: string): Promise<Recovered> {
@@ -37,7 +37,7 @@ class Target implements RecoverTarget {
 
   /** First asked once the source was read, and while that is locked: it may be the same, and an opening to write may cut off its end. */
   info(): Promise<DatabaseInfo> {
-    this.db ??= made(this.name);
+    this.db ??= restored(this.name);
     return this.db.info();
   }
 
