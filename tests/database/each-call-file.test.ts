@@ -62,7 +62,10 @@ it.each([
     const label = `call ${nth} with ${code}`;
     await db.compact().catch(({ name }) => expect(name, label).toMatch(/^(io|quota_exceeded)$/));
     disk.fail = () => undefined;
+    // All of it was on the disk before, and what replaces it may not be.
+    expect(await db.allDocs({ include_docs: true }), label).toEqual(all);
     await db.compact().catch(({ name }) => expect(name, label).toBe('io'));
+    expect(await db.allDocs({ include_docs: true }), label).toEqual(all);
     await db.close().catch(() => {});
     expect(disk.openFiles, label).toBe(0);
     db = open();

@@ -6,7 +6,7 @@ import { file } from '@settledb/adapter-file';
 import type { Commit, Journal } from '@settledb/engine';
 import { describe, expect, it } from 'vitest';
 import { type Call, Disk, failure } from './disk';
-import { commitOf, tail } from './support';
+import { commitOf, stateIn, stateOf, tail } from './support';
 
 const FOLDER = '/settledb-no-such-folder/db';
 /** Disks that lose their power at each call, each in a way of its own: as many as asked for. */
@@ -375,6 +375,29 @@ describe('a disk whose calls fail', () => {
     expect(await journal.load([tail(1)])).toEqual([commitOf(1).tail]);
     await expect(journal.vacuum!({ force: true })).rejects.toMatchObject(io);
     await journal.close();
+  });
+
+  it('keeps what a manifest drops, and the manifest before it, if it cannot be said that the disk has the new one', async () => {
+    const disk = new Disk();
+    const journal = await file({ files: disk }).open(FOLDER);
+    for (const n of [1, 2, 3]) await journal.append(commitOf(n), { epoch: 0, n: n - 1 }, 'strict');
+    const pages = { put: [{ id: -1, text: 'page' }], manifest: { text: 'first', through: 1 } };
+    expect(await journal.rewrite(pages, { epoch: 0, n: 3 })).toBeUndefined();
+    const [before, ids] = [await stateOf(journal), await journal.blockIds()];
+    let meanwhile: Promise<unknown> | undefined;
+    disk.fail = (call) => {
+      if (call === 'sync')
+        meanwhile ??= journal.append(commitOf(4), { epoch: 1, n: 3 }, 'relaxed').catch((error) => error);
+      return withoutSyncs(call);
+    };
+    const change = { put: [{ id: -2, text: 'new' }], drop: ids, manifest: { text: 'second', through: 3 } };
+    const io = { name: 'io', cause: { code: 'EIO' } };
+    await expect(journal.rewrite(change, { epoch: 1, n: 3 })).rejects.toMatchObject(io);
+    expect(await meanwhile).toMatchObject({ name: 'io', cause: io });
+    disk.fail = healthy;
+    expect(await stateOf(journal)).toBe(before);
+    await journal.close();
+    expect(await stateIn(FOLDER, file({ files: disk }))).toBe(before);
   });
 
   it('still says of what was on the disk before a failed sync that it is damaged', async () => {

@@ -141,9 +141,9 @@ export class LogJournal implements Journal {
       manifest === undefined ? { epoch, through } : { epoch: epoch + 1, through: manifest.through };
     const parts: Part[] = put.map((block) => ({ kind: KIND_BLOCK, block }));
     parts.push({ kind: KIND_REWRITE, change, ...after });
-    // A manifest is synced, with everything that it names before it. Blocks that nothing names yet need not be: after a loss of power
-    // the log is cut at the first torn record, as it is for commits.
-    await this.#write(parts, manifest === undefined ? 'relaxed' : 'strict');
+    // Blocks that nothing names yet need not be synced: after a loss of power the log is cut at the first torn record, as it is for commits.
+    if (manifest === undefined) await this.#write(parts, 'relaxed');
+    else await this.#hold(this.#install(parts));
     return undefined;
   }
 
@@ -290,6 +290,13 @@ export class LogJournal implements Journal {
     const written = log.append(parts);
     if (written !== undefined) return this.#writeLarge(log, written, durability);
     if (durability === 'strict') return this.#syncWritten(log);
+  }
+
+  /** A manifest is in force when the disk has it, with everything that it names before it. Until then nobody may write. */
+  async #install(parts: readonly Part[]): Promise<void> {
+    const log = this.#log;
+    await log.append(parts);
+    await this.#syncWritten(log);
   }
 
   /** The log has the record: if it cannot be said that the disk has it, nobody may write on. */

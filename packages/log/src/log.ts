@@ -7,7 +7,7 @@
 import { type DatabaseError, ioError } from '@settledb/core';
 import type { Contents } from './contents';
 import type { FileState, Files } from './files';
-import { meaningOfPart, type Part } from './frame';
+import { KIND_REWRITE, meaningOfPart, type Part } from './frame';
 import { FrameReader } from './frame-reader';
 import type { LogHeader } from './header';
 import { type Encoded, RecordEncoder } from './record-encoder';
@@ -31,6 +31,8 @@ export class Log {
   /** The last record known to be on the disk. */
   #syncedSequence = 0;
   #syncing: Promise<void> | undefined;
+  /** For a manifest that was written, and may not be on the disk. */
+  #putIntoForce: (() => void) | undefined;
   #lookedAt = 0;
   #failure: DatabaseError | undefined;
   #users = 0;
@@ -100,7 +102,8 @@ export class Log {
   }
 
   /**
-   * Writes one record. A small one is done on return; for a large one it returns a promise. Only one may be running.
+   * Writes one record. A small one is done on return; for a large one it returns a promise. Only one may be running, and none while one
+   * with a manifest waits for its sync.
    *
    * @throws DatabaseError `quota_exceeded` when there is no room: the log is as before; any other: the log is poisoned
    */
@@ -151,7 +154,7 @@ export class Log {
     }
   }
 
-  /** Resolves when everything appended before is on the disk. One sync serves all who wait for it. */
+  /** Resolves when everything appended before is on the disk, and its manifest is in force. One sync serves all who wait for it. */
   async sync(): Promise<void> {
     const end = this.#end;
     while (this.#syncedTo < end) {
@@ -192,9 +195,15 @@ export class Log {
   #take({ parts, sizes }: Encoded): void {
     const sequence = this.contents.sequence + 1;
     for (let i = 0; i < parts.length; i++) {
-      const bytes = sizes[i]!;
-      this.contents.apply({ bytes, sequence }, meaningOfPart(parts[i]!), this.#end);
-      this.#end += bytes;
+      const header = { bytes: sizes[i]!, sequence };
+      const meaning = meaningOfPart(parts[i]!);
+      const at = this.#end;
+      if (meaning.kind === KIND_REWRITE && meaning.hasManifest) {
+        // If the sync fails, what it names may be lost, and what it drops is still there.
+        this.contents.sequence = sequence;
+        this.#putIntoForce = () => this.contents.apply(header, meaning, at);
+      } else this.contents.apply(header, meaning, at);
+      this.#end += header.bytes;
     }
   }
 
@@ -218,12 +227,15 @@ export class Log {
   async #runSync(): Promise<void> {
     const end = this.#end;
     const { sequence } = this.contents;
+    const putIntoForce = this.#putIntoForce;
     this.#users++;
     try {
       await this.#files.sync(this.#fd);
       this.#look();
       this.#syncedSequence = sequence;
       this.#syncedTo = Math.max(this.#syncedTo, end);
+      putIntoForce?.();
+      if (putIntoForce !== undefined) this.#putIntoForce = undefined;
     } catch (error) {
       throw this.poison(error);
     } finally {
