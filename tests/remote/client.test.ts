@@ -104,6 +104,22 @@ describe('the database behind a URL', () => {
     expect(await failureOf(nothingElse.id())).toMatchObject({ name: 'bad_response' });
   });
 
+  it('takes a welcome that was cut off for no answer, and asks again for the id', async () => {
+    const { fetch, databases } = testServer();
+    await databases.create('db');
+    let cut = 1;
+    const cutting: Fetch = async (input, init) => {
+      const response = await fetch(input, init);
+      if (new URL(new Request(input, init).url).pathname !== '/' || cut === 0) return response;
+      return new Response((await response.text()).slice(0, cut), { headers: response.headers });
+    };
+    const db = remote(URL_OF_DB, { fetch: cutting });
+    for (cut of [1, 20])
+      expect(await failureOf(db.id())).toMatchObject({ status: 502, name: 'bad_response' });
+    cut = 0;
+    expect(await db.id()).toBe(`${'0'.repeat(32)}/db`);
+  });
+
   it('rejects every call when the URL is none', async () => {
     for (const url of [
       'http:///',

@@ -8,6 +8,7 @@ import {
   type Rev,
   unlessMissing,
 } from '@settledb/core';
+import { parseJson } from './client-answer';
 import * as check from './client-check';
 import { badResponse } from './client-error';
 import type { Http } from './client-http';
@@ -33,20 +34,24 @@ export async function create(http: Http): Promise<void> {
 /** The server's uuid and the database's path. If the server does not say its uuid, or may not be asked, the URL takes its place. */
 export async function identify(http: Http, signal: AbortSignal | undefined): Promise<string> {
   const { database, path } = http.target;
+  let text = '';
   try {
-    const answer = await http.json({ method: 'GET', base: 'root', path: '', signal });
-    const { uuid: server } = check.checkObject(answer, 'the welcome');
+    text = await http.text({ method: 'GET', base: 'root', path: '', signal });
+    const { uuid: server } = check.checkObject(parseJson(text, http.target.name), 'the welcome');
     return typeof server === 'string' && server !== '' ? `${server}/${path}` : database;
   } catch (error) {
     // Only lasting errors count: a passing one (5xx, no connection) must not change the id, on which checkpoints depend.
     if (!isDatabaseError(error)) throw error;
     if ([403, 404, 405].includes(error.status)) return database;
+    if (error.name !== 'bad_response' || beginsAsWelcome(text)) throw error;
     // Not JSON: an app's page at the root, with the databases on its own origin; or a login page in front of everything, as in hotels.
-    if (error.name !== 'bad_response') throw error;
     await readInfo(http, { signal }).catch(unlessMissing);
     return database;
   }
 }
+
+/** Then the rest was lost on the way: the next one may be whole. */
+const beginsAsWelcome = (text: string): boolean => text.trimStart().startsWith('{');
 
 export async function readInfo(http: Http, { signal }: CallOptions): Promise<DatabaseInfo> {
   const answer = check.checkObject(await http.json({ method: 'GET', path: '', signal }), 'the information');
