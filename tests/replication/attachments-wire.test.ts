@@ -53,6 +53,32 @@ describe('attachments over the wire', () => {
     expect(await replicate()).toMatchObject({ docs_read: 0 });
   });
 
+  it('that are stored as gzip arrive decoded with documents that no URL names, and nothing of them is lost', async () => {
+    const { near, far } = pair();
+    const text = Buffer.from('hello '.repeat(100));
+    const [packed, plain] = [gzipSync(text), { content_type: 'text/plain', length: text.length, revpos: 1 }];
+    const stored = { ...plain, data: packed, encoded: true, encoding: 'gzip', digest: digestOf(packed) };
+    const doc = { _id: '..', _rev: '1-a', _attachments: { stored } };
+    expect(await near.bulkDocs([doc as never], { new_edits: false })).toEqual([]);
+    expect(await near.replicate.to(far)).toMatchObject({ ok: true, docs_written: 1 });
+    const there = { ...plain, digest: digestOf(text), stub: true };
+    expect((await far.get('..'))._attachments).toEqual({ stored: there });
+    // The digests differ, and edits on either side keep it.
+    await near.put({ ...(await near.get('..')), n: 2 });
+    expect(await near.replicate.to(far)).toMatchObject({ ok: true, docs_written: 1, doc_write_failures: 0 });
+    await far.put({ ...(await far.get('..')), n: 3 });
+    expect(await near.replicate.from(far)).toMatchObject({
+      ok: true,
+      docs_written: 1,
+      doc_write_failures: 0,
+    });
+    for (const db of [near, far]) {
+      expect(await db.get('..')).toMatchObject({ n: 3, _attachments: { stored: plain } });
+      const data = (await db.getAttachment('..', 'stored')) as Blob | Uint8Array;
+      expect(Buffer.from(await new Blob([data as never]).arrayBuffer())).toEqual(text);
+    }
+  });
+
   it('between two servers pass through unharmed', async () => {
     const [one, other] = [pair(), pair()];
     await fill(one.far);
