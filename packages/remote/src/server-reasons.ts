@@ -1,7 +1,8 @@
 /**
- * What a client is told of the server's storage. The reasons of its errors name folders, files, bytes and processes of this machine, and
- * commands to run there: that is for whoever runs the server, and goes to its log.
+ * What of a failure goes to the server's log, and what to the client. The reasons of a storage's errors name folders, files, bytes and
+ * processes of this machine, and commands to run there: that is for whoever runs the server.
  */
+import { isDatabaseError } from '@settledb/core';
 
 /** By the names of errors that a storage fails with. */
 const TOLD: ReadonlyMap<string, string> = new Map([
@@ -20,7 +21,7 @@ interface Fault {
 }
 
 /** Whether its reason says where on this machine something lies. The paths of databases are whole, so they have separators. */
-export const isForTheLog = ({ name, reason }: Fault): boolean => TOLD.has(name) && /[/\\]/.test(reason);
+const isForTheLog = ({ name, reason }: Fault): boolean => TOLD.has(name) && /[/\\]/.test(reason);
 
 /** Its reason, or what may be told in place of it, with the system's code. */
 export function reasonForClients(error: Fault): string {
@@ -33,9 +34,27 @@ export function reasonForClients(error: Fault): string {
 function systemCode(error: Fault): string | undefined {
   let below: unknown = error.cause;
   for (let causes = 0; causes < CAUSES_MAX && below instanceof Error; causes++) {
-    const { code } = below as NodeJS.ErrnoException;
+    const { code } = below as { readonly code?: unknown };
     if (typeof code === 'string' && /^E[A-Z0-9]+$/.test(code)) return code;
     below = below.cause;
   }
   return undefined;
 }
+
+/** Errors that are 500 in CouchDB, but the fault of a request, or of a design document or what it reduces. */
+const FAULTS_OF_OTHERS = [
+  'doc_validation',
+  'badarg',
+  'compilation_error',
+  'builtin_reduce_error',
+  'invalid_value',
+];
+
+/** A failure of the server, not of the request. 501 is an answer, and so is that the server closes or has too much to do. */
+export const isOurs = (error: unknown): boolean =>
+  !isDatabaseError(error) ||
+  isForTheLog(error) ||
+  (error.status >= 500 &&
+    error.status !== 501 &&
+    error.name !== 'service_unavailable' &&
+    !FAULTS_OF_OTHERS.includes(error.name));

@@ -7,7 +7,7 @@ import { readObject, upTo } from './server-body';
 import type { Context } from './server-context';
 import { describe } from './server-databases';
 import { log } from './server-hooks';
-import { isForTheLog } from './server-reasons';
+import { isOurs } from './server-reasons';
 import { SETTINGS_DATABASE } from './server-settings';
 import { toWireError } from './wire';
 
@@ -89,9 +89,8 @@ async function rowOf(context: Context, key: unknown): Promise<object> {
     return info === undefined ? { key, error: 'not_found' } : { key, info };
   } catch (failure) {
     if (!isDatabaseError(failure)) throw failure;
-    const { error, reason, status } = toWireError(failure);
-    if (status >= 500 || isForTheLog(failure))
-      log(context.server.logger, `_dbs_info of ${key} failed`, failure);
+    if (isOurs(failure)) log(context.server.logger, `_dbs_info of ${key} failed`, failure);
+    const { error, reason } = toWireError(failure);
     return { key, error, reason };
   }
 }

@@ -3,7 +3,7 @@
  *
  * Whatever a request does, the worst result is an error answer: everything thrown below ends in `errorResponse`.
  */
-import { badRequest, isDatabaseError, notFound, unauthorized } from '@settledb/core';
+import { badRequest, notFound, unauthorized } from '@settledb/core';
 import {
   type Answer,
   closing,
@@ -19,7 +19,7 @@ import { type CookieOptions, Cookies } from './server-cookies';
 import { type CorsOptions, corsHeaders, preflight } from './server-cors';
 import { type Logger, log, pageOf } from './server-hooks';
 import { NO_QUERY, Query } from './server-query';
-import { isForTheLog } from './server-reasons';
+import { isOurs } from './server-reasons';
 import type { RegexPolicy } from './server-regex';
 import type { Replicator } from './server-replicate';
 import { type ServerRequest, splitUrl } from './server-request';
@@ -209,24 +209,6 @@ function toldOf(answered: Answer, isTaken: (error: unknown) => boolean, over = (
   const { status, statusText, headers, body } = answered;
   return new Response(watched(body, over, isTaken), { status, statusText, headers });
 }
-
-/** Errors that are 500 in CouchDB, but the fault of a request, or of a design document or what it reduces. */
-const FAULTS_OF_OTHERS = [
-  'doc_validation',
-  'badarg',
-  'compilation_error',
-  'builtin_reduce_error',
-  'invalid_value',
-];
-
-/** A failure of the server, not of the request. 501 is an answer, and so is that the server closes or has too much to do. */
-const isOurs = (error: unknown): boolean =>
-  !isDatabaseError(error) ||
-  isForTheLog(error) ||
-  (error.status >= 500 &&
-    error.status !== 501 &&
-    error.name !== 'service_unavailable' &&
-    !FAULTS_OF_OTHERS.includes(error.name));
 
 async function makeContext(
   request: ServerRequest,
