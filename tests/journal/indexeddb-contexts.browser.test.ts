@@ -1,11 +1,13 @@
 /** Several contexts of one database, dedicated workers and this page: what one does, the others see, hear of, and have their turn beside. */
 import { indexeddb } from '@settledb/adapter-indexeddb';
+import { afterTimer } from '@settledb/core';
 import type { Journal, Position } from '@settledb/engine';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { commit } from '../conformance/journal-bench';
 import { JournalContext } from '../support/journal-context';
-import { heard, newName, open, PATIENCE, START } from './support';
+import { endChannels, mortalChannels } from '../support/mortal-channels';
+import { heard, newName, numbers, open, PATIENCE, START } from './support';
 
 describe('indexeddb readers', () => {
   // Contexts come, go and die at random; after each acknowledged write every one of them must see it. A failure prints its seed.
@@ -73,21 +75,62 @@ describe('indexeddb between contexts', () => {
     }
     vi.stubGlobal('BroadcastChannel', Known);
     onTestFinished(() => void vi.unstubAllGlobals());
-    const closeAll = (): void => {
+    const closeAll = async (): Promise<void> => {
       for (const channel of channels.splice(0)) channel.close();
+      await afterTimer(200); // before that, nobody looks whether it lives
     };
     const { name, journal } = await open();
     const other = await indexeddb().open(name);
     await other.append(commit(1), START, 'relaxed');
-    closeAll();
+    await closeAll();
     expect(await journal.append(commit(2), { epoch: 0, n: 1 }, 'relaxed')).toBeUndefined();
     const told = heard(journal, 'commit');
     expect(await other.append(commit(3), { epoch: 0, n: 2 }, 'relaxed')).toBeUndefined();
     await told;
-    closeAll();
+    await closeAll();
     await Promise.all([other.close(), journal.close()]);
     const { held = [], pending = [] } = await navigator.locks.query();
     expect([...held, ...pending].filter((lock) => lock.name?.includes(name))).toEqual([]);
+  });
+
+  it('hears again when it has read, though its channel ended without a word', async () => {
+    mortalChannels();
+    const { name, journal } = await open();
+    const other = await JournalContext.open(name);
+    const met = heard(journal, 'commit');
+    await other.call('append', 1, 'a', START);
+    await met;
+    await endChannels();
+    await other.call('append', 2, 'b', { epoch: 0, n: 1 });
+    expect(await numbers(journal)).toEqual([1, 2]);
+    const told = heard(journal, 'commit');
+    await other.call('append', 3, 'c', { epoch: 0, n: 2 });
+    await told;
+  });
+
+  it('is heard by what it commits, though it has not read since its channel ended', async () => {
+    mortalChannels();
+    const { name, journal } = await open();
+    const other = await JournalContext.open(name);
+    await other.call('append', 1, 'a', START);
+    await endChannels();
+    other.forget();
+    expect(await journal.append(commit(2), { epoch: 0, n: 1 }, 'relaxed')).toBeUndefined();
+    await other.heard('commit');
+  });
+
+  it('knows itself alone again though its channel ended without a word', async () => {
+    mortalChannels();
+    const { journal } = await open();
+    const becomesAlone = async (): Promise<void> => {
+      await journal.read();
+      expect(journal.alone()).toBe(true);
+    };
+    await vi.waitFor(becomesAlone, PATIENCE);
+    await endChannels();
+    // What it says to itself is not heard any more.
+    await vi.waitFor(() => expect(journal.alone()).toBe(false), PATIENCE);
+    await vi.waitFor(becomesAlone, PATIENCE);
   });
 
   it('lets one context rewrite at a time', async () => {

@@ -105,6 +105,7 @@ class Air {
         air.open.add(this);
       }
       postMessage(data: Message): void {
+        if (typeof data === 'symbol') throw new DOMException('It cannot be cloned.', 'DataCloneError');
         air.said.push(data);
         for (const each of air.open)
           if (each !== this) queueMicrotask(() => each.dispatchEvent(new MessageEvent('message', { data })));

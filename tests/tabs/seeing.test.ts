@@ -1,5 +1,7 @@
 /** What one context wrote, seen by the others: by reads at once (I9), by live feeds as soon as they hear of it. */
+import { afterTimer } from '@settledb/core';
 import { describe, expect, it, vi } from 'vitest';
+import { mortalChannels } from '../support/mortal-channels';
 import { canOpenPages, debugged, NAME, openTabs, type TabContext, twoTabsAndAWorker } from '../support/tabs';
 import { consistent, expectRising } from './state';
 
@@ -112,6 +114,23 @@ describe.skipIf(!canOpenPages())('what another context wrote', () => {
       expectRising(changes.map(({ seq }) => seq as number));
       expect(changes.at(-1)!.seq).toBe(update_seq);
     }
+    expect(opened.errors).toEqual([]);
+  });
+
+  it('reaches a feed again as soon as it has looked, when its page has lost its channel without a word', async () => {
+    const opened = await openTabs(1);
+    const writer = opened.tabs[0]!;
+    await opened.context.addInitScript(mortalChannels);
+    const reader = await opened.another();
+    await reader.call('follow');
+    await reader.call('followed', await writer.call('putEach', 'heard', 1));
+    await reader.page.evaluate(() => (globalThis as never as { endChannels(): void }).endChannels());
+    await afterTimer(200); // before that, nobody looks whether it lives
+    const unheard = await writer.call('putEach', 'unheard', 1);
+    // As its timer does after a while.
+    await reader.page.evaluate(() => void document.dispatchEvent(new Event('visibilitychange')));
+    await reader.call('followed', unheard);
+    await reader.call('followed', await writer.call('putEach', 'heard again', 1));
     expect(opened.errors).toEqual([]);
   });
 

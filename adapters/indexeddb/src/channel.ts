@@ -3,6 +3,8 @@
  * BroadcastChannel nothing is heard or said.
  */
 import { unref } from '@settledb/core';
+import { clock } from './clock';
+import { nameOf } from './failure';
 
 export type Message =
   /** The sender has come, and waits for the presence lock (presence.ts). */
@@ -22,10 +24,15 @@ export type Message =
   /** Only for the sender itself: everything said before it has been heard. */
   | { readonly type: 'echo'; readonly of: string; readonly at: number };
 
+/** At most how often it looks whether its channel lives: reads and commits may come by the thousand in a second, and a look takes 10 µs. */
+const LOOK_MS = 100;
+
 export class Channel {
   readonly #name: string;
   readonly #listener: ((message: Message) => void) | undefined;
   #channel: BroadcastChannel | undefined;
+  readonly #now = clock();
+  #lookedAt = Number.NEGATIVE_INFINITY;
   #asleep = false;
   #closed = false;
 
@@ -57,11 +64,28 @@ export class Channel {
 
   post(message: Message): void {
     if (this.#asleep) this.postToAll(message);
-    else if (!this.#closed && !say(this.#channel, message)) {
-      this.#end();
-      this.#listen();
+    else {
+      this.heal();
       say(this.#channel, message);
     }
+  }
+
+  /**
+   * Makes another channel if the browser has ended this one. To be called by who reads what others may have written: a context that says
+   * nothing would never notice.
+   */
+  heal(): void {
+    const now = this.#now();
+    if (this.#channel === undefined || now - this.#lookedAt < LOOK_MS) return;
+    this.#lookedAt = now;
+    if (lives(this.#channel)) return;
+    this.#end();
+    this.#listen();
+    // The context itself is ending, or it has channels of its own kind, of which this shows nothing.
+    if (this.#channel === undefined || !lives(this.#channel)) return;
+    // What was said meanwhile is not known: somebody may have come, or committed.
+    this.#listener?.({ type: 'hello' });
+    this.#listener?.({ type: 'commit', by: '' });
   }
 
   /** As `post`, but this channel's own listener hears it too, after all that was said before. */
@@ -99,12 +123,24 @@ export class Channel {
   }
 }
 
-/** @returns false if it is closed: by the browser, as Chromium does when what is behind the channel ends, and says nothing */
-function say(channel: BroadcastChannel | undefined, message: Message): boolean {
+function say(channel: BroadcastChannel | undefined, message: Message): void {
   try {
     channel?.postMessage(message);
-    return true;
   } catch {
-    return false;
+    // Closed since `heal`.
   }
+}
+
+/**
+ * Whether it can be heard. A browser ends a channel without an event when what is behind it ends, and Chromium (156) says nothing either of
+ * what is posted from then on. But only a channel that lives looks at what it is to post: a symbol, which it refuses, so that nobody hears
+ * it.
+ */
+function lives(channel: BroadcastChannel): boolean {
+  try {
+    channel.postMessage(Symbol());
+  } catch (error) {
+    return nameOf(error) === 'DataCloneError';
+  }
+  return false;
 }

@@ -170,6 +170,7 @@ export class IndexedDbJournal implements Journal {
   }
 
   read(known?: Position): Promise<JournalState> {
+    this.#channel.heal(); // before, so that nothing that comes after what is read goes unheard
     return this.#run('Reading the log', () => this.#read(known));
   }
 
