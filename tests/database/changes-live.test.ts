@@ -1,5 +1,5 @@
 /** Live feeds over the reference store: what wakes them, and what happens between two of their reads. */
-import { type DatabaseTables, ioError, localChanges, type Store } from '@settledb/core';
+import { type DatabaseTables, ioError, localChanges, type Store, tellReturn } from '@settledb/core';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { database, docs, listen } from './feeds';
 
@@ -62,7 +62,7 @@ describe('a live feed', () => {
     expect(heard.ids()).toEqual([...docs(3).map(({ _id }) => _id), 'last']);
   });
 
-  it('looks again after a while when it was told nothing', async () => {
+  it('looks again after a while when it was told nothing, and when somebody is back', async () => {
     vi.useFakeTimers();
     try {
       const { db, store } = await database();
@@ -75,6 +75,10 @@ describe('a live feed', () => {
       expect(heard).toEqual([]);
       await vi.advanceTimersByTimeAsync(20_000);
       expect(heard).toEqual(['a']);
+      await db.put({ _id: 'b' });
+      tellReturn(false); // as to a worker one of whose pages is shown again
+      await vi.advanceTimersByTimeAsync(10);
+      expect(heard).toEqual(['a', 'b']);
       feed.cancel();
       await vi.advanceTimersByTimeAsync(0);
       expect(vi.getTimerCount()).toBe(0);
