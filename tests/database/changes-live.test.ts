@@ -1,7 +1,17 @@
 /** Live feeds over the reference store: what wakes them, and what happens between two of their reads. */
-import { type DatabaseTables, ioError, localChanges, type Store, tellReturn } from '@settledb/core';
+import {
+  type Bytes,
+  corrupt,
+  type DatabaseTables,
+  ioError,
+  localChanges,
+  portableBytes,
+  type Store,
+  tellReturn,
+} from '@settledb/core';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { database, docs, listen } from './feeds';
+import { newStore, open } from './local';
 
 describe('a live feed', () => {
   it('delivers each change exactly once while writes and its reads overlap', async () => {
@@ -117,6 +127,109 @@ describe('a live feed', () => {
     await listen(closed).until(1);
     await third.db.close();
     expect(await closed).toEqual({ status: 'cancelled' });
+  });
+
+  describe('whose storage cannot be read', () => {
+    const SECOND = 1_000;
+    const io = ioError('the storage process is gone');
+
+    /** One that has given a first document, and whose reads fail from now on, so many times. */
+    async function begun(error: Error, times = Number.POSITIVE_INFINITY) {
+      const { db, store, tell } = await database({ now: false });
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+      onTestFinished(() => void vi.useRealTimers());
+      await db.put({ _id: 'first' });
+      const feed = db.changes({ live: true, batch_size: 2 });
+      const heard = listen(feed);
+      const outcome = feed.catch((failure: unknown) => failure);
+      await heard.until(1);
+      await vi.waitUntil(() => vi.getTimerCount() > 0);
+      const read = store.read.getMockImplementation()!;
+      let failures = 0;
+      store.read.mockImplementation((...args) => {
+        if (failures === times) return read(...args);
+        failures++;
+        return Promise.reject(error);
+      });
+      tell({ type: 'commit' });
+      await vi.waitUntil(() => failures > 0);
+      const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
+      return { db, tell, feed, heard, outcome, pass, failures: () => failures };
+    }
+
+    it('goes on if it can be read within half a minute, whatever was heard, and has missed and repeated nothing', async () => {
+      const { db, tell, feed, heard, pass, failures } = await begun(io, 30);
+      for (let second = 1; second < 30; second++) {
+        expect(failures()).toBe(second);
+        tell({ type: 'commit' });
+        await pass(SECOND);
+      }
+      expect(heard.ids()).toEqual(['first']);
+      await db.bulkDocs(docs(3));
+      await pass(SECOND);
+      await heard.until(4);
+      expect(heard.ids()).toEqual(['first', ...docs(3).map(({ _id }) => _id)]);
+      feed.cancel();
+    });
+
+    it('fails with what has lasted for longer, and at once with what stays, or if it has not begun', async () => {
+      const lasting = await begun(io);
+      await lasting.pass(30 * SECOND);
+      expect(await lasting.outcome).toBe(io);
+      expect(lasting.failures()).toBe(31);
+
+      const damage = corrupt('a page is damaged');
+      const damaged = await begun(damage);
+      expect(await damaged.outcome).toBe(damage);
+
+      const { db, store } = await database({ now: false });
+      store.read.mockRejectedValue(io);
+      await expect(db.changes({ live: true })).rejects.toBe(io);
+      expect(vi.getTimerCount()).toBe(0);
+    });
+
+    it('ends while it waits, when it is cancelled, or its database is closed, destroyed or lost', async () => {
+      const cause = ioError('a newer program is needed');
+      const endings: [end: (feed: Awaited<ReturnType<typeof begun>>) => unknown, outcome: unknown][] = [
+        [({ feed }) => feed.cancel(), { status: 'cancelled' }],
+        [({ db }) => db.close(), { status: 'cancelled' }],
+        [({ tell }) => tell({ type: 'destroyed' }), { status: 'cancelled' }],
+        [({ tell }) => tell({ type: 'lost', cause }), cause],
+      ];
+      for (const [end, expected] of endings) {
+        const feed = await begun(io);
+        await feed.pass(SECOND / 2);
+        await end(feed);
+        expect(await feed.outcome).toEqual(expected);
+        await feed.pass(0);
+        expect([vi.getTimerCount(), feed.failures()]).toEqual([0, 1]);
+      }
+    });
+
+    it('gives no document twice when it is the content of the next one that cannot be read', async () => {
+      const store = newStore();
+      const db = await open(store);
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+      onTestFinished(() => void vi.useRealTimers());
+      let asked = 0;
+      const toBase64: Bytes['toBase64'] = (pieces) => {
+        if (++asked === 2 || asked === 3) throw io;
+        return portableBytes.toBase64(pieces);
+      };
+      const source = { store, bytes: { ...portableBytes, toBase64 } };
+      const feed = localChanges(source, { live: true, include_docs: true, attachments: true });
+      const heard = listen(feed as ReturnType<typeof db.changes>);
+      await vi.waitUntil(() => vi.getTimerCount() > 0);
+      const attached = (_id: string) => ({ a: { content_type: 'text/plain', data: btoa(_id) } });
+      await db.bulkDocs(docs(3).map((doc) => ({ ...doc, _attachments: attached(doc._id) })) as never);
+      await vi.waitUntil(() => asked === 2);
+      await vi.advanceTimersByTimeAsync(SECOND);
+      expect([asked, heard.ids()]).toEqual([3, ['doc-00000']]);
+      await vi.advanceTimersByTimeAsync(SECOND);
+      await heard.until(3);
+      expect(heard.ids()).toEqual(docs(3).map(({ _id }) => _id));
+      feed.cancel();
+    });
   });
 
   it('leaves nothing behind when it is cancelled', async () => {

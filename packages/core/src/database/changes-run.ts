@@ -6,7 +6,7 @@
  * late or lost ones neither repeat nor lose a change. Rows are made in a plain loop: no promise per row where nobody iterates.
  */
 import { joinDoc } from '../model/document';
-import { badRequest } from '../model/errors';
+import { badRequest, isDatabaseError } from '../model/errors';
 import { leaves } from '../model/tree';
 import type { Cancelled, Change, ChangesResult, ExistingDoc } from '../model/types';
 import { nextTask } from '../store/next-task';
@@ -35,6 +35,9 @@ const DOCS_PER_READ = 1_000;
 const IDS_BY_KEY = 1_000;
 /** ms of filtering at a time: a selector may have thousands of conditions, and memory answers many reads within one task. */
 const FILTER_MS = 10;
+/** ms after which a live feed reads again what could not be read, and how often in a row: for half a minute, as a storage process may take to come back. */
+const RETRY_MS = 1_000;
+const RETRIES_MAX = 30;
 
 /** The options after checking, with their defaults. */
 interface Plan {
@@ -175,22 +178,40 @@ async function runLive(source: ChangesSource, plan: Plan, controller: Controller
   const waker = new Waker(source, controller);
   const sizes = new ReadSize(plan.perRead, plan.isExact);
   let since = plan.since;
+  // One that cannot even begin fails at once.
+  let failures = RETRIES_MAX;
+  /** @returns whether there may be more to read */
+  const readOn = async (): Promise<boolean> => {
+    const size = sizes.next;
+    const { rows } = await readRows(source, { gt: since }, size, early(plan));
+    const selected = await select(source, plan, rows);
+    sizes.saw(rows.length, selected);
+    await delivery.deliver(selected);
+    since = rows.at(-1)?.seq ?? since;
+    failures = 0;
+    return rows.length === size;
+  };
+  const failed = async (error: unknown): Promise<true> => {
+    if (!isPassing(error) || failures++ === RETRIES_MAX) throw error;
+    since = Math.max(since, delivery.lastSeq);
+    await waker.rest(RETRY_MS);
+    return true;
+  };
+  const isOver = (): boolean => controller.cancelled || delivery.full;
   try {
-    for (;;) {
+    do {
       waker.arm();
-      const size = sizes.next;
-      const { rows } = await readRows(source, { gt: since }, size, early(plan));
-      since = rows.at(-1)?.seq ?? since;
-      const selected = await select(source, plan, rows);
-      sizes.saw(rows.length, selected);
-      await delivery.deliver(selected);
-      if (!controller.cancelled && !delivery.full && rows.length < size) await waker.woken();
-      if (controller.cancelled || delivery.full) return cancelled();
-    }
+      const isMore = await readOn().catch(failed);
+      if (!isMore && !isOver()) await waker.woken();
+    } while (!isOver());
+    return cancelled();
   } finally {
     waker.stop();
   }
 }
+
+/** Whether the storage may answer again: damage stays, and so do a filter that throws and wrong options. */
+const isPassing = (error: unknown): boolean => isDatabaseError(error) && error.name === 'io';
 
 /** Makes changes of rows and hands them on, up to the limit. */
 class Delivery {
@@ -216,6 +237,11 @@ class Delivery {
   /** Whether as many changes as the limit allows have been delivered. */
   get full(): boolean {
     return this.#left === 0;
+  }
+
+  /** Of the last change delivered; 0 before the first. */
+  get lastSeq(): number {
+    return this.#lastSeq;
   }
 
   async deliver(rows: readonly DocRow[]): Promise<void> {
