@@ -257,9 +257,10 @@ describe('indexeddb when the connection dies', () => {
       const { journal } = await idb.open(newName());
       await fill(journal, 1, 1);
       idb.tamper = (tx) => {
-        // The commit reaches the storage, or does not; then nothing does.
-        if (isWritten && tx.mode === 'readwrite') idb.terminate();
-        else invalidState(tx);
+        // The commit reaches the storage, or does not, and nobody says which; then nothing does.
+        if (tx.mode !== 'readwrite') return invalidState(tx);
+        if (!isWritten) abortAs('AbortError')(tx);
+        idb.terminate();
       };
       const failure = { name: 'io', reason: expect.stringContaining('not known') };
       await expect(journal.append(commit(2), { epoch: 0, n: 1 }, 'relaxed')).rejects.toMatchObject(failure);
@@ -270,6 +271,30 @@ describe('indexeddb when the connection dies', () => {
       expect(await numbers(journal)).toEqual([1, 2]);
       await fill(journal, 3, 3);
     }
+  });
+
+  it('says of a write for which no transaction could be begun what was wrong, and not that its fate is not known', async () => {
+    const idb = new FaultyIdb();
+    const { journal } = await idb.open(newName());
+    await fill(journal, 1, 2);
+    idb.tamper = invalidState;
+    const failed = (what: string) => ({
+      name: 'io',
+      reason: expect.stringMatching(`^${what} of database .* failed: InvalidStateError`),
+    });
+    await expect(journal.append(commit(3), { epoch: 0, n: 2 }, 'relaxed')).rejects.toMatchObject(
+      failed('Committing'),
+    );
+    await expect(journal.append(commit(3, 1), { epoch: 0, n: 2 }, 'strict')).rejects.toMatchObject(
+      failed('Committing'),
+    );
+    const manifest = { text: 'm', through: 2 };
+    await expect(journal.rewrite({ manifest }, { epoch: 0, n: 2 })).rejects.toMatchObject(
+      failed('Rewriting the log'),
+    );
+    idb.tamper = () => {};
+    expect(await journal.read()).toMatchObject({ epoch: 0, commits: [{ n: 1 }, { n: 2 }] });
+    await fill(journal, 3, 3);
   });
 
   it('takes an evicted database for destroyed, also when another stands in its place', async () => {

@@ -18,15 +18,17 @@ const MAX_ATTEMPTS = 2;
 /** How often the presence lock may be taken by force from one write. Each theft takes a second, so honest contexts never need more. */
 const MAX_THEFTS = 10;
 
+export type Transact = Connection['transact'];
+
 interface Write {
   readonly expected: Position;
   /** Whether success proves that this context knows all commits of others. */
   readonly isCurrent: boolean;
   /** If there is no room, the write may use some of the reserve. */
   readonly makesRoom: MakesRoom | undefined;
-  /** Runs in one transaction. @throws Undo when it was undone because others were first */
-  readonly attempt: (fence: number | undefined) => Promise<JournalState | undefined>;
-  /** Called when the outcome of an attempt is not known. */
+  /** Runs in one transaction, which it begins by `transact`. @throws Undo when it was undone because others were first */
+  readonly attempt: (fence: number | undefined, transact: Transact) => Promise<JournalState | undefined>;
+  /** Called when the outcome of an attempt is not known: not if none has come to ask the storage for anything. */
   readonly fate: () => Promise<Fate>;
 }
 
@@ -49,13 +51,19 @@ export async function tryUntilKnown(
   let cause: unknown;
   let thefts = 0;
   let refusals = 0;
+  let hasAsked = false;
+  const transact: Transact = (scope, requests) =>
+    connection.transact(scope, (work) => {
+      hasAsked = true;
+      requests(work);
+    });
   for (let failures = 0; failures < MAX_ATTEMPTS; ) {
     const turn = fairness.turn();
     if (turn !== undefined) await turn;
     await presence.enter();
     const { term, fence } = presence;
     try {
-      const answer = await attempt(fence);
+      const answer = await attempt(fence, transact);
       if (isCurrent) saw(term);
       return answer;
     } catch (failure) {
@@ -73,7 +81,8 @@ export async function tryUntilKnown(
         connection.drop();
       }
       // A second attempt may have been beaten by the first one, arriving late.
-      const found = failure instanceof Undo && failures === 0 ? 'absent' : await fate();
+      const isAbsent = !hasAsked || (failure instanceof Undo && failures === 0);
+      const found = isAbsent ? 'absent' : await fate();
       if (found === 'done') return undefined;
       if (found === 'beaten' || failure instanceof Undo) return await read(expected);
       // It was refused when tried again too, so the disk is full.

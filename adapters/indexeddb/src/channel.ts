@@ -3,7 +3,6 @@
  * BroadcastChannel nothing is heard or said.
  */
 import { unref } from '@settledb/core';
-import { clock } from './clock';
 import { nameOf } from './failure';
 
 export type Message =
@@ -31,8 +30,7 @@ export class Channel {
   readonly #name: string;
   readonly #listener: ((message: Message) => void) | undefined;
   #channel: BroadcastChannel | undefined;
-  readonly #now = clock();
-  #lookedAt = Number.NEGATIVE_INFINITY;
+  #lookedAt = 0;
   #asleep = false;
   #closed = false;
 
@@ -75,14 +73,14 @@ export class Channel {
    * nothing would never notice.
    */
   heal(): void {
-    const now = this.#now();
+    const now = performance.now();
     if (this.#channel === undefined || now - this.#lookedAt < LOOK_MS) return;
     this.#lookedAt = now;
     if (lives(this.#channel)) return;
     this.#end();
     this.#listen();
     // The context itself is ending, or it has channels of its own kind, of which this shows nothing.
-    if (this.#channel === undefined || !lives(this.#channel)) return;
+    if (!lives(this.#channel)) return;
     // What was said meanwhile is not known: somebody may have come, or committed.
     this.#listener?.({ type: 'hello' });
     this.#listener?.({ type: 'commit', by: '' });
@@ -123,24 +121,19 @@ export class Channel {
   }
 }
 
-function say(channel: BroadcastChannel | undefined, message: Message): void {
+/** @returns why it was refused, if it was */
+function say(channel: BroadcastChannel | undefined, message: Message | symbol): string | undefined {
   try {
     channel?.postMessage(message);
-  } catch {
-    // Closed since `heal`.
+    return undefined;
+  } catch (error) {
+    return nameOf(error);
   }
 }
 
 /**
- * Whether it can be heard. A browser ends a channel without an event when what is behind it ends, and Chromium (156) says nothing either of
- * what is posted from then on. But only a channel that lives looks at what it is to post: a symbol, which it refuses, so that nobody hears
- * it.
+ * Whether it can be heard. A browser ends a channel without an event when what is behind it ends, and says nothing of what is posted from
+ * then on (Chromium 156, and so do Firefox and WebKit where its frame is gone). But only a channel that lives looks at what it is to post:
+ * a symbol, which it refuses, so that nobody hears it.
  */
-function lives(channel: BroadcastChannel): boolean {
-  try {
-    channel.postMessage(Symbol());
-  } catch (error) {
-    return nameOf(error) === 'DataCloneError';
-  }
-  return false;
-}
+const lives = (channel: BroadcastChannel | undefined): boolean => say(channel, Symbol()) === 'DataCloneError';

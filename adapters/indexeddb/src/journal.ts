@@ -16,7 +16,7 @@ import {
   type Position,
   type Rewrite,
 } from '@settledb/engine';
-import { tryUntilKnown, type Writing } from './attempts';
+import { type Transact, tryUntilKnown, type Writing } from './attempts';
 import { indexedDbBlobs } from './blobs';
 import { Channel, type Message } from './channel';
 import {
@@ -196,10 +196,10 @@ export class IndexedDbJournal implements Journal {
         expected,
         isCurrent: true,
         makesRoom,
-        attempt: (fence) => {
+        attempt: (fence, transact) => {
           if (isLone && expected.epoch === this.#epoch && this.#presence.alone())
-            return this.#appendSurely(commit, by, durability);
-          return this.#connection.transact(scope, (work) =>
+            return this.#appendSurely(commit, by, durability, transact);
+          return transact(scope, (work) =>
             addCommit(work, commit, by, { ...expected, fence }, this.#presence.solo),
           );
         },
@@ -214,10 +214,15 @@ export class IndexedDbJournal implements Journal {
   }
 
   /** While it runs this context stays alone, or its lock is taken by force. */
-  async #appendSurely(commit: Commit, by: string, durability: Durability): Promise<JournalState | undefined> {
+  async #appendSurely(
+    commit: Commit,
+    by: string,
+    durability: Durability,
+    transact: Transact,
+  ): Promise<JournalState | undefined> {
     const stay = this.#presence.stay();
     try {
-      return await this.#connection.transact<JournalState | undefined>(
+      return await transact<JournalState | undefined>(
         { stores: ['log'], mode: 'readwrite', durability },
         (work) => addSurely(work, commit, by),
       );
@@ -235,8 +240,8 @@ export class IndexedDbJournal implements Journal {
         expected,
         isCurrent: change.manifest !== undefined,
         makesRoom: change.makesRoom ? 'now' : undefined,
-        attempt: (fence) =>
-          this.#connection.transact(scope, (work) => applyRewrite(work, change, by, { ...expected, fence })),
+        attempt: (fence, transact) =>
+          transact(scope, (work) => applyRewrite(work, change, by, { ...expected, fence })),
         fate: () => fateOfRewrite(this.#connection, this.#name, by, expected),
       });
       if (change.manifest !== undefined && answer === undefined) this.#epoch = expected.epoch + 1;
