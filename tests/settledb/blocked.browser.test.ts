@@ -101,6 +101,36 @@ describe.each([
     expect(words).toEqual(['destroy']);
   });
 
+  it('a destruction that ended in time is done, and told to all, when the other lets go after all', async () => {
+    const [name, open] = [newName(), make()];
+    const [db, bystander] = [open(name), open(name)];
+    await Promise.all([db.put({ _id: 'a' }), bystander.info()]);
+    const other = await deaf(name);
+    const told: string[] = [];
+    const gone = [db, bystander].map(
+      (each, i) =>
+        new Promise<void>((resolve) =>
+          each.on('destroyed', () => {
+            told.push(`handle ${i}`);
+            resolve();
+          }),
+        ),
+    );
+    const { first } = heard(db);
+    const refused = rejection(db.destroy());
+    await first();
+    pass();
+    expect(await refused).toMatchObject({ name: 'io' });
+    expect(told).toEqual([]);
+    other.close();
+    await Promise.all(gone);
+    expect((await bystander.info()).doc_count).toBe(0);
+    expect(await db.put({ _id: 'b' })).toMatchObject({ ok: true });
+    expect((await bystander.info()).doc_count).toBe(1);
+    expect([...told].sort()).toEqual(['handle 0', 'handle 1']);
+    await db.destroy();
+  });
+
   it('an upgrade says so, and goes on when the other lets go', async () => {
     const [name, open] = [newName(), make()];
     const old = await deaf(name, 1);

@@ -27,11 +27,11 @@ export function indexeddb(options: IndexedDbOptions = {}): Adapter {
     location: (name) => `indexeddb:${name}`,
     open: (name, { mustExist = false, blocked, reading } = {}) =>
       IndexedDbJournal.open({ driver, name, mustExist, timeoutMs, answerTimeoutMs, blocked }, reading),
-    async destroy(name, { blocked } = {}) {
+    async destroy(name, options) {
       const channel = new Channel(name);
       channel.post({ type: 'destroy' });
       channel.close();
-      await deleteDatabase(driver, name, timeoutMs, blocked);
+      await deleteDatabase(driver, name, timeoutMs, options);
     },
   };
 }

@@ -3,8 +3,8 @@
  *
  * An open request cannot be taken back; if it succeeds after the deadline, the connection is closed at once.
  */
-import { after, type DatabaseError, ioError, notFound, STORAGE_LOST } from '@settledb/core';
-import type { Blocked } from '@settledb/engine';
+import { after, type DatabaseError, inTime, ioError, notFound, STORAGE_LOST } from '@settledb/core';
+import type { Blocked, DestroyOptions } from '@settledb/engine';
 import { deleteDB, openDB, unwrap } from 'idb';
 import { isLostForGood, nameOf, storageError } from './failure';
 import { createStores, FORMAT, PREFIX } from './schema';
@@ -96,32 +96,34 @@ export function openDatabase(request: OpenRequest): Promise<IDBDatabase> {
   });
 }
 
-/** Resolves when the database is gone; also if there was none. */
-export function deleteDatabase(
+/**
+ * Resolves when the database is gone; also if there was none. A deletion cannot be taken back: one that is not done until the deadline is
+ * done when who keeps the database open lets go, and until then nobody can open it.
+ */
+export async function deleteDatabase(
   driver: Driver,
   name: string,
   timeoutMs: number,
-  told?: (waiting: Blocked) => void,
+  { blocked: told, late }: DestroyOptions = {},
 ): Promise<void> {
-  return new Promise((resolve, reject) => {
-    let blocked = false;
-    // Not when the browser says so: WebKit (2.50) does of a connection that was closed just now, and 50 ms later the deletion is done.
-    const stops = [
-      after(Math.min(SILENCE_MS, timeoutMs / 2), () => told?.('destroy')),
-      after(timeoutMs, () => reject(silent(name, timeoutMs, blocked))),
-    ];
-    const deleting = async (): Promise<void> =>
-      driver.deleteDB(PREFIX + name, {
-        blocked() {
-          blocked = true;
-        },
-      });
-    deleting()
-      .then(resolve, (cause) => reject(storageError(`Deleting database "${name}"`, cause)))
-      .finally(() => {
-        for (const stop of stops) stop();
-      });
-  });
+  let blocked = false;
+  // Not when the browser says so: WebKit (2.50) does of a connection that was closed just now, and 50 ms later the deletion is done.
+  const stop = after(Math.min(SILENCE_MS, timeoutMs / 2), () => told?.('destroy'));
+  try {
+    const deleting = driver.deleteDB(PREFIX + name, {
+      blocked() {
+        blocked = true;
+      },
+    });
+    await inTime(deleting, timeoutMs, () => {
+      deleting.then(late, () => {});
+      return silent(name, timeoutMs, blocked);
+    });
+  } catch (cause) {
+    throw storageError(`Deleting database "${name}"`, cause);
+  } finally {
+    stop();
+  }
 }
 
 function once(tell: ((waiting: Blocked) => void) | undefined): (waiting: Blocked) => void {

@@ -236,6 +236,11 @@ export interface BlockedOptions {
   readonly blocked?: ((waiting: Blocked) => void) | undefined;
 }
 
+export interface DestroyOptions extends BlockedOptions {
+  /** Called if it is done after all, when the call has rejected because it had waited for too long. */
+  readonly late?: (() => void) | undefined;
+}
+
 export interface OpenOptions extends BlockedOptions {
   /** Reject with `not_found` instead of creating a database that does not exist. Default false. */
   readonly mustExist?: boolean;
@@ -258,5 +263,5 @@ export interface Adapter {
   resolve?(name: string): string;
   open(name: string, options?: OpenOptions): Promise<Journal>;
   /** Removes the database, and nothing that it did not make. No error if there is none. Contexts that have it open hear `destroyed`. */
-  destroy(name: string, options?: BlockedOptions): Promise<void>;
+  destroy(name: string, options?: DestroyOptions): Promise<void>;
 }

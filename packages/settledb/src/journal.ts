@@ -9,6 +9,7 @@ export {
   type BlockedOptions,
   type Commit,
   type CommitRead,
+  type DestroyOptions,
   type Journal,
   type JournalEvent,
   type JournalState,

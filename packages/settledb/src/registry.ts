@@ -13,7 +13,13 @@ import {
   schema,
   Turns,
 } from '@settledb/core';
-import { type Adapter, type Blocked, openLogStore } from '@settledb/engine';
+import {
+  type Adapter,
+  type Blocked,
+  type DestroyOptions,
+  type OpenOptions,
+  openLogStore,
+} from '@settledb/engine';
 
 /** Where a database lies. Decided once for a handle, whatever becomes of links and the working directory: see {@link Adapter.resolve}. */
 export interface Location {
@@ -86,13 +92,7 @@ function begin(location: Location, handle: Handle, options: SharedOptions): Shar
   const { key } = location;
   const before = endings.pending(key); // Not a later ending, which waits for this opening.
   const handles = new Set([handle]);
-  const blocked = (waiting: Blocked): void => {
-    for (const each of handles) each.blocked(waiting);
-  };
-  const reading = (): void => {
-    for (const each of handles) each.reading();
-  };
-  const stored = openStore(location, before, { blocked, reading });
+  const stored = openStore(location, before, tellingAll(handles));
   const named = { name: location.name, adapter: location.adapter.name, ...options };
   const shared: Shared = {
     opening: stored.then((store) => openDatabase(key, shared, store, named)),
@@ -103,11 +103,26 @@ function begin(location: Location, handle: Handle, options: SharedOptions): Shar
   return shared;
 }
 
+/** Passes on what an adapter tells. */
+function tellingAll(handles: Iterable<Handle>) {
+  return {
+    blocked(waiting: Blocked): void {
+      for (const each of handles) each.blocked(waiting);
+    },
+    reading(): void {
+      for (const each of handles) each.reading();
+    },
+    late(): void {
+      for (const each of handles) each.destroyed();
+    },
+  } satisfies OpenOptions & DestroyOptions;
+}
+
 /** If nothing has to be awaited, the storage is asked at once, while the new handle does the rest of its work. */
 async function openStore(
   { adapter, path }: Location,
   before: Promise<unknown> | undefined,
-  told: Pick<Handle, 'blocked' | 'reading'>,
+  told: OpenOptions,
 ): Promise<Store<DatabaseTables>> {
   if (before !== undefined) await before;
   return openLogStore<DatabaseTables>(adapter.open(path, told), schema);
@@ -141,22 +156,20 @@ export async function release(location: Location, shared: Shared, handle: Handle
 /**
  * Closes the database for all its handles, removes it, and tells them. Requests of other handles that come from now on, or wait, go
  * to the next database. `handle` keeps this one until it is open, so that its calls are served: it makes no new ones.
- * @throws what the adapter's `destroy` throws; the handles then find the database as it is when they are next used
+ * @throws what the adapter's `destroy` throws; the handles then find the database as it is when they are next used, and are told if it
+ *   is removed later
  */
 export async function destroy({ adapter, path, key }: Location, handle: Handle): Promise<void> {
   const shared = open.get(key);
   const isShared = shared?.handles.delete(handle);
-  const told = [...(shared?.handles ?? []), handle];
-  const blocked = (waiting: Blocked): void => {
-    for (const each of told) each.blocked(waiting);
-  };
+  const told = tellingAll([...(shared?.handles ?? []), handle]);
   await detach(key, shared, async () => {
     await shared?.opening.catch(() => {});
     if (isShared) handle.detached(false);
     if (shared !== undefined) await closeOpened(shared, true).catch(() => {});
-    await adapter.destroy(path, { blocked });
+    await adapter.destroy(path, told);
   });
-  for (const each of told) each.destroyed();
+  told.late();
 }
 
 /**
