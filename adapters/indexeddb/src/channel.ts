@@ -2,8 +2,7 @@
  * What contexts on one database tell each other, over a BroadcastChannel. All of it is a hint that may be lost; without a
  * BroadcastChannel nothing is heard or said.
  */
-import { unref } from '@settledb/core';
-import { nameOf } from './failure';
+import { lives, say, unref } from '@settledb/core';
 
 export type Message =
   /** The sender has come, and waits for the presence lock (presence.ts). */
@@ -23,7 +22,7 @@ export type Message =
   /** Only for the sender itself: everything said before it has been heard. */
   | { readonly type: 'echo'; readonly of: string; readonly at: number };
 
-/** At most how often it looks whether its channel lives: reads and commits may come by the thousand in a second, and a look takes 10 µs. */
+/** At most how often it looks whether its channel lives: reads and commits may come by the thousand in a second. */
 const LOOK_MS = 100;
 
 export class Channel {
@@ -120,20 +119,3 @@ export class Channel {
     }
   }
 }
-
-/** @returns why it was refused, if it was */
-function say(channel: BroadcastChannel | undefined, message: Message | symbol): string | undefined {
-  try {
-    channel?.postMessage(message);
-    return undefined;
-  } catch (error) {
-    return nameOf(error);
-  }
-}
-
-/**
- * Whether it can be heard. A browser ends a channel without an event when what is behind it ends, and says nothing of what is posted from
- * then on (Chromium 156, and so do Firefox and WebKit where its frame is gone). But only a channel that lives looks at what it is to post:
- * a symbol, which it refuses, so that nobody hears it.
- */
-const lives = (channel: BroadcastChannel | undefined): boolean => say(channel, Symbol()) === 'DataCloneError';

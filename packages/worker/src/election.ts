@@ -7,7 +7,7 @@
  *
  * But an owner with private files keeps them until it wakes, and nobody else could have its databases: it is waited for.
  */
-import { after, locked, uuid } from '@settledb/core';
+import { after, lives, locked, say, uuid } from '@settledb/core';
 import { workerTerminated } from './errors';
 import { LinkChannel } from './link-channel';
 import { type ClientInfo, type Endpoint, PROTOCOL, type Welcome } from './wire';
@@ -48,7 +48,7 @@ export class Election {
   readonly #host: string;
   readonly #lock: string;
   readonly #events: ElectionEvents;
-  readonly #channel: BroadcastChannel;
+  #channel: BroadcastChannel;
   readonly #heard = new Set<(word: Word) => void>();
   #isOwner = false;
   #wantsToBe = false;
@@ -70,7 +70,7 @@ export class Election {
     this.#events = events;
     this.#lock = lock;
     this.#channel = channel;
-    this.#channel.addEventListener('message', ({ data }: MessageEvent<Word>) => this.#hear(data));
+    this.#listen();
     this.stand();
   }
 
@@ -200,8 +200,22 @@ export class Election {
     for (const heard of this.#heard) heard(this.#me());
   }
 
+  /**
+   * On another channel if the browser has ended this one. An owner that only listens is overruled then; but a worker that does not hear its
+   * answer would take the place of each owner in turn.
+   */
   #say(word: Word): void {
-    this.#channel.postMessage(word);
+    const other = lives(this.#channel) ? undefined : openChannel(this.#lock);
+    if (other !== undefined) {
+      this.#channel.close();
+      this.#channel = other;
+      this.#listen();
+    }
+    say(this.#channel, word);
+  }
+
+  #listen(): void {
+    this.#channel.addEventListener('message', ({ data }: MessageEvent<Word>) => this.#hear(data));
   }
 
   #hear(word: Word): void {

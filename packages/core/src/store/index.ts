@@ -1,3 +1,4 @@
+export * from './channels';
 export * from './keys';
 export * from './next-task';
 export * from './schema';

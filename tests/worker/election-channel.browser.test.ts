@@ -1,0 +1,27 @@
+/** Workers that elect one of them, one of which has lost its channel to the others: the browser has ended it without a word. */
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { Election } from '../../packages/worker/src/election';
+import { PROTOCOL } from '../../packages/worker/src/wire';
+import { endChannels, mortalChannels } from '../support/mortal-channels';
+
+const PAGE = { protocol: PROTOCOL, lock: undefined };
+
+function worker(scope: string, host: string) {
+  const deposed = vi.fn();
+  const election = Election.begin(scope, host, { link: async () => {}, deposed })!;
+  onTestFinished(() => election.resign());
+  return { election, deposed };
+}
+
+it('an owner that is not heard is overruled once, and its pages go to the next one', async () => {
+  const scope = crypto.randomUUID();
+  mortalChannels();
+  const first = worker(scope, 'first');
+  expect(await first.election.seat(PAGE)).toBeUndefined();
+  await endChannels();
+  const second = worker(scope, 'second');
+  expect(await second.election.seat(PAGE)).toBeUndefined();
+  await vi.waitFor(() => expect(first.deposed).toHaveBeenCalledTimes(1));
+  expect(await first.election.seat(PAGE)).toMatchObject({ host: 'second' });
+  expect(second.deposed).not.toHaveBeenCalled();
+});
