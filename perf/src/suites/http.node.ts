@@ -14,7 +14,7 @@ export function suite({ startServer }: RunOptions): Suite {
       : [httpContender('CouchDB', async () => ({ url: couchdb.replace(/\/$/, ''), close: async () => {} }))]),
   ];
   return {
-    title: 'documents in 2,000 requests of each kind',
+    title: 'documents in 2,000 requests of each kind, to servers that do not rest between rounds',
     documents: 2_000,
     units: httpUnits,
     measures: httpMeasures,
