@@ -1,7 +1,7 @@
 /** The identity of a folder of databases, which several processes make at once: all of them have the same in the end. */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import fs, { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import fs, { mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -85,5 +85,13 @@ it('is made where the file system has no links', async () => {
   });
   syncBuiltinESMExports();
   expect(await serverUuid(dir)).toBe(ofAnother(dir));
+  expect(readdirSync(dir)).toEqual(['server.json']);
+});
+
+it.skipIf(process.platform === 'win32')('is refused where its name is a link to nothing', async () => {
+  const dir = folder();
+  symlinkSync('nothing', join(dir, 'server.json'));
+  const refused = { name: 'io', reason: expect.stringContaining(join(dir, 'server.json')) };
+  await expect(serverUuid(dir)).rejects.toMatchObject(refused);
   expect(readdirSync(dir)).toEqual(['server.json']);
 });

@@ -15,6 +15,8 @@ import { isFolder } from './folder-databases';
 const IDENTITY_FILE = 'server.json';
 /** Longer than a running process takes between creating that file and writing it, where it has to be done in two steps. */
 const UNWRITTEN_MS = 250;
+/** Whoever is in the way takes one of these: another process has written it, or removed an empty one. A link to nothing takes all. */
+const TRIES_MAX = 20;
 
 /** The identity of the server in `dir`, made on first use. Replications recognize their checkpoints by it. */
 export async function serverUuid(dir: string): Promise<string> {
@@ -22,12 +24,13 @@ export async function serverUuid(dir: string): Promise<string> {
     throw ioError(`Cannot make the folder ${dir}: ${whyOf(cause)}`, cause);
   });
   const path = join(dir, IDENTITY_FILE);
-  for (;;) {
+  for (let tries = 0; tries < TRIES_MAX; tries++) {
     const text = await readIfThere(path);
     if (text === undefined) makeIdentity(path);
     else if (text !== '') return readUuid(path, text);
     else await removeUnwritten(path);
   }
+  throw ioError(`Cannot make ${path}: something of that name is there, but cannot be found`);
 }
 
 const readIfThere = (path: string): Promise<string | undefined> =>
