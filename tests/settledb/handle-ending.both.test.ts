@@ -1,7 +1,7 @@
 /** Handles on one database, and how they end: closed, destroyed, by themselves or by others. */
 import { memory } from '@settledb/adapter-memory';
-import { quotaExceeded } from '@settledb/core';
-import type { Journal } from '@settledb/engine';
+import { ioError, quotaExceeded } from '@settledb/core';
+import type { Adapter, Journal } from '@settledb/engine';
 import { runCode } from '@settledb/replication';
 import { describe, expect, it, vi } from 'vitest';
 import { isDatabaseError, SettleDB } from '../../packages/settledb/src/entry.browser';
@@ -61,6 +61,25 @@ describe('sharing', () => {
     await three!.destroy();
     await told;
     await two!.close();
+  });
+
+  it('tells of a destruction that is done late the handles that are still open', async () => {
+    let late: (() => void) | undefined;
+    const destroy: Adapter['destroy'] = async (_, options) => {
+      late = options?.late;
+      throw ioError('another tab keeps it open');
+    };
+    const [adapter, shared] = [{ ...memory(), destroy }, name()];
+    const handles = [1, 2, 3].map(() => new SettleDB(shared, { adapter }));
+    await Promise.all(handles.map((db) => db.info()));
+    const told: number[] = [];
+    for (const [n, db] of handles.entries()) db.on('destroyed', () => told.push(n));
+    const [asking, left, open] = handles as [SettleDB, SettleDB, SettleDB];
+    await expect(asking.destroy()).rejects.toMatchObject({ name: 'io' });
+    await Promise.all([asking.close(), left.close()]);
+    late?.();
+    expect(told).toEqual([2]);
+    await open.close();
   });
 
   it('waits for a close under way before it opens again', async () => {

@@ -142,6 +142,8 @@ export class LocalConnection implements Connection, Handle {
     // A closed handle may be kept for long, and must not keep what was in memory.
     this.#shared = undefined;
     this.#database = undefined;
+    // Nor hear of a destruction that was asked for before, and is done when another tab lets go.
+    this.#over = true;
     if (shared !== undefined) await release(this.#location, shared, this);
   }
 }
