@@ -1,8 +1,8 @@
 /**
  * A journal in a log that only this context has open.
  *
- * Small appends run from check to write in one turn of the event loop. A large append, or the end of a vacuum, holds the writer's
- * place meanwhile, and later calls wait for it. A position is compared only after waiting.
+ * Small appends run from check to write in one turn of the event loop. A large append, a manifest until the disk has it, or the end of a
+ * vacuum holds the writer's place meanwhile, and later calls wait for it. A position is compared only after waiting.
  */
 import { closed, type DatabaseError, type Durability, type TextRef } from '@settledb/core';
 import type {

@@ -545,7 +545,11 @@ export class SettleDB<Content extends AnyContent = AnyContent>
   }
   #closed: Promise<void> | undefined;
 
-  /** Removes the database for good, for everyone. This handle is then closed; other handles find an empty database. */
+  /**
+   * Removes the database for good, for everyone. This handle is then closed; other handles find an empty database.
+   *
+   * @throws io when another tab keeps it open for ten seconds; it is removed when that tab lets go, and handles hear `destroyed` then
+   */
   destroy(options: CallOptions = {}): Promise<{ ok: true }> {
     return this.#connection.destroy(options);
   }

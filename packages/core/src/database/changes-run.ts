@@ -35,7 +35,10 @@ const DOCS_PER_READ = 1_000;
 const IDS_BY_KEY = 1_000;
 /** ms of filtering at a time: a selector may have thousands of conditions, and memory answers many reads within one task. */
 const FILTER_MS = 10;
-/** ms after which a live feed reads again what could not be read, and how often in a row: for half a minute, as a storage process may take to come back. */
+/**
+ * ms after which a live feed reads again what could not be read, and how often in a row: half a minute, as a storage process may take to come
+ * back; longer where each try waits for an answer. Tries are counted, not time: a page may be frozen meanwhile.
+ */
 const RETRY_MS = 1_000;
 const RETRIES_MAX = 30;
 

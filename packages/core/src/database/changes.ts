@@ -22,7 +22,8 @@ export interface ChangesSource extends FilterSource {
 /**
  * Opens a feed over `source`, by contract: {@link ChangesOptions} says what each option does.
  *
- * Every error (in options, filters, the storage) ends the feed with `error` and a rejection; nothing is thrown here.
+ * Every error (in options, filters, the storage) ends the feed with `error` and a rejection; nothing is thrown here. A live feed that had
+ * begun first reads again for a while what fails with `io`.
  * `descending` has no meaning for a live feed. `seq_interval` is not needed: every row has its seq.
  * A live feed ends with `{ status: 'cancelled' }` when cancelled, when it has delivered `limit` changes, and when the database is
  * closed or destroyed; it rejects with `closed` when the storage is lost.
