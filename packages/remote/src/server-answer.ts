@@ -1,6 +1,7 @@
 /** Answers of routes: JSON texts, streams, errors. */
 import { badRequest, DatabaseError, isDatabaseError, tooLarge } from '@settledb/core';
-import { JSON_TYPE, toWireError } from './wire';
+import { toWireError } from './server-errors';
+import { JSON_TYPE } from './wire';
 
 export const failure = (status: number, name: string, reason: string): DatabaseError =>
   new DatabaseError({ status, name, reason });

@@ -19,12 +19,13 @@ import type { Answer } from './server-answer';
 import { readObject, upTo } from './server-body';
 import type { DatabaseContext } from './server-context';
 import { rowsOf } from './server-docs';
+import { toWireError } from './server-errors';
 import { docPart, errorPart, rowJson, wantsMultipart } from './server-multipart';
 import { type OpenDoc, openDoc, roomAhead, whileThere } from './server-opened';
 import { portionsOf } from './server-portions';
 import { type Element, gatheredResponse, listText, type Text } from './server-several';
 import { respondWith, textStream, toStream } from './server-streams';
-import { isObject, isTexts, JSON_TYPE, toWireError } from './wire';
+import { isObject, isTexts, JSON_TYPE } from './wire';
 
 /**
  * Documents read at a time by `_bulk_get`. One may be named as often as a request has room for, so they are never all held: with

@@ -15,11 +15,13 @@ import { type Answer, failure, jsonTextResponse } from './server-answer';
 import { checkObject, readJsonText, readObject, upTo } from './server-body';
 import type { DatabaseContext, Limits } from './server-context';
 import { checkDoc, checkRev } from './server-docs';
+import { isForTheLog, toWireError } from './server-errors';
+import { type Logger, log } from './server-hooks';
 import { parseJson } from './server-json';
 import { portionsOf } from './server-portions';
 import { textsOf } from './server-texts';
 import { checkSize, isToBeStored, prepareWrites } from './server-write';
-import { isTexts, toWireError } from './wire';
+import { isTexts } from './wire';
 
 /** Documents of `_bulk_docs` written in one commit: more than replicators send. Others wait for as many, 0.2 to 0.4 s. */
 const WRITTEN_AT_ONCE = 10_000;
@@ -74,10 +76,12 @@ async function writeSome(
   // No signal, as with PUT: a request that arrived whole is written, whether or not the client still waits.
   // Texts are found for the first portion; the documents of others are not where the text begins.
   const options = { new_edits, [TEXTS]: textsOf(good, text) };
-  const written = good.length === 0 ? [] : (await context.database.bulkDocs(good, options)).map(toWireRow);
+  const { logger } = context.server;
+  const stored = good.length === 0 ? [] : await context.database.bulkDocs(good, options);
+  const written = stored.map((row) => toWireRow(row, logger));
   if (good.length === docs.length) return written;
   const refused = prepared.map((each, i) =>
-    isDatabaseError(each) ? toWireRow(failureRow(docs[i]!._id as string, each)) : undefined,
+    isDatabaseError(each) ? toWireRow(failureRow(docs[i]!._id as string, each), logger) : undefined,
   );
   if (!new_edits) {
     const own = refused.flatMap((row, i) => (row === undefined ? [] : [{ ...row, rev: revOf(docs[i]!) }]));
@@ -92,8 +96,9 @@ function revOf({ _rev, _revisions }: Doc): string | undefined {
   return _revisions?.ids?.[0] === undefined ? _rev : `${_revisions.start}-${_revisions.ids[0]}`;
 }
 
-function toWireRow(row: BulkDocsRow): object {
+function toWireRow(row: BulkDocsRow, logger: Logger | undefined): object {
   if (!('error' in row)) return row;
+  if (isForTheLog(row)) log(logger, `a document of _bulk_docs was not written, ${row.id}`, row.reason);
   const { error, reason } = toWireError(row);
   return { id: row.id, error, reason };
 }

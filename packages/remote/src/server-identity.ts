@@ -7,8 +7,7 @@
 import { closeSync, fsyncSync, linkSync, openSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
 import { mkdir, readFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
-import { ioError, uuid as makeUuid, whyOf } from '@settledb/core';
+import { afterTimer, ioError, uuid as makeUuid, whyOf } from '@settledb/core';
 import { isFolder } from './folder-databases';
 
 /** Not the folder of a database: their names have no dot. */
@@ -41,7 +40,7 @@ const readIfThere = (path: string): Promise<string | undefined> =>
 
 /** Another process is about to write it, or was killed before it could; then nobody has learnt an identity from it. */
 async function removeUnwritten(path: string): Promise<void> {
-  await setTimeout(UNWRITTEN_MS);
+  await afterTimer(UNWRITTEN_MS);
   try {
     // Nothing comes between: another who waited as long may have removed it and written its own.
     if (statSync(path).size === 0) unlinkSync(path);

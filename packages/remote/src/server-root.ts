@@ -6,10 +6,9 @@ import { type Answer, jsonResponse } from './server-answer';
 import { readObject, upTo } from './server-body';
 import type { Context } from './server-context';
 import { describe } from './server-databases';
+import { isOurs, toWireError } from './server-errors';
 import { log } from './server-hooks';
-import { isOurs } from './server-reasons';
 import { SETTINGS_DATABASE } from './server-settings';
-import { toWireError } from './wire';
 
 /** Most uuids in one request, as in CouchDB. */
 const MAX_UUIDS = 1000;

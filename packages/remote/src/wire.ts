@@ -5,7 +5,6 @@
  * know that.
  */
 import { badRequest, conflict, DatabaseError, notFound, reservedId } from '@settledb/core';
-import { reasonForClients } from './server-reasons';
 
 export const JSON_TYPE = 'application/json';
 
@@ -67,30 +66,9 @@ export function parseBasic(header: string): Credentials | undefined {
 }
 
 /** CouchDB's form of an error. */
-interface WireError {
+export interface WireError {
   readonly error: string;
   readonly reason: string;
-}
-
-/** CouchDB's names of our errors, where they differ; and no more of the server's storage than a client may know. */
-export function toWireError(error: {
-  readonly status: number;
-  readonly name: string;
-  readonly reason: string;
-  readonly cause?: unknown;
-}): WireError & { readonly status: number } {
-  const { status, name } = error;
-  const reason = reasonForClients(error);
-  if (name === 'conflict') return { status: 409, error: name, reason: 'Document update conflict.' };
-  // Malformed input is the client's mistake: never a 5xx.
-  if (name === 'doc_validation') return { status: 400, error: name, reason };
-  if (name === 'badarg') return { status: 400, error: 'bad_request', reason: 'Invalid attachment data' };
-  if (name === 'bad_request' && reason === reservedId().reason) {
-    return { status: 400, error: 'illegal_docid', reason };
-  }
-  // To a client, a database that closes meanwhile looks like a server that shuts down.
-  if (name === 'closed') return { status: 503, error: 'service_unavailable', reason };
-  return { status: status >= 400 && status < 600 ? status : 500, error: name, reason };
 }
 
 /** Statuses of errors in the rows of bulk answers, which carry only the name. */

@@ -2,7 +2,8 @@
  * What of a failure goes to the server's log, and what to the client. The reasons of a storage's errors name folders, files, bytes and
  * processes of this machine, and commands to run there: that is for whoever runs the server.
  */
-import { isDatabaseError } from '@settledb/core';
+import { isDatabaseError, reservedId } from '@settledb/core';
+import type { WireError } from './wire';
 
 /** By the names of errors that a storage fails with. */
 const TOLD: ReadonlyMap<string, string> = new Map([
@@ -20,11 +21,14 @@ interface Fault {
   readonly cause?: unknown;
 }
 
-/** Whether its reason says where on this machine something lies. The paths of databases are whole, so they have separators. */
-const isForTheLog = ({ name, reason }: Fault): boolean => TOLD.has(name) && /[/\\]/.test(reason);
+/** What a whole path begins with, as those of databases are; `_design/x` and `a/b` are ids. */
+const PATH = /(^|[\s"'(])([/\\]|[a-z]:[/\\])/i;
+
+/** Whether its reason says where on this machine something lies. */
+export const isForTheLog = ({ name, reason }: Fault): boolean => TOLD.has(name) && PATH.test(reason);
 
 /** Its reason, or what may be told in place of it, with the system's code. */
-export function reasonForClients(error: Fault): string {
+function reasonForClients(error: Fault): string {
   if (!isForTheLog(error)) return error.reason;
   const code = systemCode(error);
   return `${TOLD.get(error.name)}${code === undefined ? '' : ` (${code})`}; the server's log says more`;
@@ -39,6 +43,24 @@ function systemCode(error: Fault): string | undefined {
     below = below.cause;
   }
   return undefined;
+}
+
+/** CouchDB's names of our errors, where they differ; and no more of the server's storage than a client may know. */
+export function toWireError(
+  error: Fault & { readonly status: number },
+): WireError & { readonly status: number } {
+  const { status, name } = error;
+  const reason = reasonForClients(error);
+  if (name === 'conflict') return { status: 409, error: name, reason: 'Document update conflict.' };
+  // Malformed input is the client's mistake: never a 5xx.
+  if (name === 'doc_validation') return { status: 400, error: name, reason };
+  if (name === 'badarg') return { status: 400, error: 'bad_request', reason: 'Invalid attachment data' };
+  if (name === 'bad_request' && reason === reservedId().reason) {
+    return { status: 400, error: 'illegal_docid', reason };
+  }
+  // To a client, a database that closes meanwhile looks like a server that shuts down.
+  if (name === 'closed') return { status: 503, error: 'service_unavailable', reason };
+  return { status: status >= 400 && status < 600 ? status : 500, error: name, reason };
 }
 
 /** Errors that are 500 in CouchDB, but the fault of a request, or of a design document or what it reduces. */
