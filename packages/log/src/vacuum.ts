@@ -76,7 +76,10 @@ export class Successor {
     this.#header = newHeader(old.header.generation + 1, old.header.uuid, HEADER_BYTES);
   }
 
-  /** Copies what was live when it began. Appends to the old log may go on. */
+  /**
+   * Copies what was live when it began. Appends to the old log may go on. None with a manifest may be waiting for its sync: it would be
+   * passed over. The engine makes one and has a vacuum in turn, never at once.
+   */
   async copyLive(): Promise<void> {
     this.#copiedTo = this.#old.end;
     const { blocks, commits, manifest, epoch, through } = this.#old.contents;

@@ -13,13 +13,7 @@ import {
   schema,
   Turns,
 } from '@settledb/core';
-import {
-  type Adapter,
-  type Blocked,
-  type DestroyOptions,
-  type OpenOptions,
-  openLogStore,
-} from '@settledb/engine';
+import { type Adapter, type Blocked, type OpenOptions, openLogStore } from '@settledb/engine';
 
 /** Where a database lies. Decided once for a handle, whatever becomes of links and the working directory: see {@link Adapter.resolve}. */
 export interface Location {
@@ -112,10 +106,10 @@ function tellingAll(handles: Iterable<Handle>) {
     reading(): void {
       for (const each of handles) each.reading();
     },
-    late(): void {
+    destroyed(): void {
       for (const each of handles) each.destroyed();
     },
-  } satisfies OpenOptions & DestroyOptions;
+  };
 }
 
 /** If nothing has to be awaited, the storage is asked at once, while the new handle does the rest of its work. */
@@ -167,9 +161,9 @@ export async function destroy({ adapter, path, key }: Location, handle: Handle):
     await shared?.opening.catch(() => {});
     if (isShared) handle.detached(false);
     if (shared !== undefined) await closeOpened(shared, true).catch(() => {});
-    await adapter.destroy(path, told);
+    await adapter.destroy(path, { blocked: told.blocked, late: told.destroyed });
   });
-  told.late();
+  told.destroyed();
 }
 
 /**

@@ -36,11 +36,12 @@ const IDS_BY_KEY = 1_000;
 /** ms of filtering at a time: a selector may have thousands of conditions, and memory answers many reads within one task. */
 const FILTER_MS = 10;
 /**
- * ms after which a live feed reads again what could not be read, and how often in a row: half a minute, as a storage process may take to come
- * back; longer where each try waits for an answer. Tries are counted, not time: a page may be frozen meanwhile.
+ * ms after which a live feed reads again what could not be read, then twice as many, and how often in a row: half a minute, as a storage
+ * process may take to come back; some minutes where each try waits for an answer that does not come. Tries are counted, not time: a page
+ * may be frozen meanwhile.
  */
 const RETRY_MS = 1_000;
-const RETRIES_MAX = 30;
+const RETRIES_MAX = 5;
 
 /** The options after checking, with their defaults. */
 interface Plan {
@@ -195,9 +196,9 @@ async function runLive(source: ChangesSource, plan: Plan, controller: Controller
     return rows.length === size;
   };
   const failed = async (error: unknown): Promise<true> => {
-    if (!isPassing(error) || failures++ === RETRIES_MAX) throw error;
+    if (!isPassing(error) || failures === RETRIES_MAX) throw error;
     since = Math.max(since, delivery.lastSeq);
-    await waker.rest(RETRY_MS);
+    await waker.rest(RETRY_MS * 2 ** failures++);
     return true;
   };
   const isOver = (): boolean => controller.cancelled || delivery.full;
