@@ -2,7 +2,7 @@
  * What contexts on one database tell each other, over a BroadcastChannel. All of it is a hint that may be lost; without a
  * BroadcastChannel nothing is heard or said.
  */
-import { lives, say, unref } from '@settledb/core';
+import { living, openChannel, say } from '@settledb/core';
 
 export type Message =
   /** The sender has come, and waits for the presence lock (presence.ts). */
@@ -75,11 +75,9 @@ export class Channel {
     const now = performance.now();
     if (this.#channel === undefined || now - this.#lookedAt < LOOK_MS) return;
     this.#lookedAt = now;
-    if (lives(this.#channel)) return;
-    this.#end();
-    this.#listen();
-    // The context itself is ending, or it has channels of its own kind, of which this shows nothing.
-    if (!lives(this.#channel)) return;
+    const channel = living(this.#channel, this.#hear);
+    if (channel === this.#channel) return;
+    this.#channel = channel;
     // What was said meanwhile is not known: somebody may have come, or committed.
     this.#listener?.({ type: 'hello' });
     this.#listener?.({ type: 'commit', by: '' });
@@ -88,7 +86,8 @@ export class Channel {
   /** As `post`, but this channel's own listener hears it too, after all that was said before. */
   postToAll(message: Message): void {
     if (this.#closed) return;
-    const other = this.#open(); // a channel does not hear itself; a second one, if kept open, would hear everything, at a cost
+    // A channel does not hear itself; a second one, if kept open, would hear everything, at a cost.
+    const other = openChannel(this.#name);
     say(other, message);
     other?.close();
   }
@@ -99,8 +98,7 @@ export class Channel {
   }
 
   #listen(): void {
-    this.#channel = this.#open();
-    this.#channel?.addEventListener('message', this.#hear);
+    this.#channel = openChannel(this.#name, this.#hear);
   }
 
   #end(): void {
@@ -110,12 +108,4 @@ export class Channel {
   }
 
   readonly #hear = (event: MessageEvent<Message>): void => this.#listener?.(event.data);
-
-  #open(): BroadcastChannel | undefined {
-    try {
-      return unref(new BroadcastChannel(this.#name));
-    } catch {
-      return undefined; // there is none, or the context has an opaque origin
-    }
-  }
 }

@@ -7,7 +7,7 @@
  *
  * But an owner with private files keeps them until it wakes, and nobody else could have its databases: it is waited for.
  */
-import { after, lives, locked, say, uuid } from '@settledb/core';
+import { after, living, locked, openChannel, say, uuid } from '@settledb/core';
 import { workerTerminated } from './errors';
 import { LinkChannel } from './link-channel';
 import { type ClientInfo, type Endpoint, PROTOCOL, type Welcome } from './wire';
@@ -70,7 +70,7 @@ export class Election {
     this.#events = events;
     this.#lock = lock;
     this.#channel = channel;
-    this.#listen();
+    channel.addEventListener('message', this.#listener);
     this.stand();
   }
 
@@ -205,18 +205,11 @@ export class Election {
    * answer would take the place of each owner in turn.
    */
   #say(word: Word): void {
-    const other = lives(this.#channel) ? undefined : openChannel(this.#lock);
-    if (other !== undefined) {
-      this.#channel.close();
-      this.#channel = other;
-      this.#listen();
-    }
+    this.#channel = living(this.#channel, this.#listener);
     say(this.#channel, word);
   }
 
-  #listen(): void {
-    this.#channel.addEventListener('message', ({ data }: MessageEvent<Word>) => this.#hear(data));
-  }
+  readonly #listener = ({ data }: MessageEvent<Word>): void => this.#hear(data);
 
   #hear(word: Word): void {
     if (word.type === 'who' && this.#isOwner) this.#say(this.#me());
@@ -246,13 +239,5 @@ export class Election {
       this.#heard.add(hear);
       this.#say(word);
     });
-  }
-}
-
-function openChannel(name: string): BroadcastChannel | undefined {
-  try {
-    return new BroadcastChannel(name);
-  } catch {
-    return undefined; // none here, or refused along with storage (Firefox)
   }
 }

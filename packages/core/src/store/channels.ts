@@ -1,4 +1,31 @@
 /** What is said between contexts over BroadcastChannels, all of which is a hint: none may fail because it cannot be said. */
+import { unref } from './timers';
+
+/** @returns undefined where there are no channels, or the context is refused one: of an opaque origin, or along with storage (Firefox) */
+export function openChannel(
+  name: string,
+  hear?: (event: MessageEvent) => void,
+): BroadcastChannel | undefined {
+  try {
+    const channel = unref(new BroadcastChannel(name));
+    if (hear !== undefined) channel.addEventListener('message', hear);
+    return channel;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The channel to go on with: another one, heard by `hear`, if the browser has ended `channel`, which is closed then. It is kept where no
+ * other lives either: the context itself is ending, or has channels of its own kind, of which `lives` shows nothing.
+ */
+export function living(channel: BroadcastChannel, hear: (event: MessageEvent) => void): BroadcastChannel {
+  if (lives(channel)) return channel;
+  const other = openChannel(channel.name, hear);
+  const [kept, left] = lives(other) ? [other!, channel] : [channel, other];
+  left?.close();
+  return kept;
+}
 
 /** Says it, if there is a channel that takes it. @returns the name of the error with which it was refused, if it was */
 export function say(channel: BroadcastChannel | undefined, message: unknown): string | undefined {
