@@ -7,7 +7,7 @@
  *
  * But an owner with private files keeps them until it wakes, and nobody else could have its databases: it is waited for.
  */
-import { after, living, locked, openChannel, say, uuid } from '@settledb/core';
+import { after, living, locked, openChannel, say, unref, uuid } from '@settledb/core';
 import { workerTerminated } from './errors';
 import { LinkChannel } from './link-channel';
 import { type ClientInfo, type Endpoint, PROTOCOL, type Welcome } from './wire';
@@ -39,6 +39,11 @@ const ASKED = 20;
  * a page waits for its own worker, however late its answers are on a busy machine.
  */
 const KEEPER_MS = 5_000;
+/**
+ * How often an owner looks whether its channel lives. Else it would only listen, and one that is not overruled would never be heard again.
+ * It takes some µs; as long as a feed goes without a look of its own (packages/core/src/database/waker.ts).
+ */
+const LOOK_MS = 20_000;
 /** Begins the names of locks on databases that one context at a time can have (adapters/opfs). */
 const FILES = 'settledb:opfs:';
 const STANDS_STILL =
@@ -129,6 +134,7 @@ export class Election {
 
   #request(how: LockOptions): void {
     if (how.steal) this.#isStealing = true;
+    let looking: ReturnType<typeof setInterval> | undefined;
     const answered = (): void => {
       if (how.steal) this.#isStealing = false;
     };
@@ -136,13 +142,15 @@ export class Election {
       answered();
       if (!this.#wantsToBe) return undefined;
       this.#isOwner = true;
+      looking = unref(setInterval(() => this.#look(), LOOK_MS));
       this.#say(this.#me());
       this.#tellHere();
       return new Promise((resolve) => {
         this.#resign = resolve;
       });
     };
-    navigator.locks.request(this.#lock, how, term).then(
+    const over = navigator.locks.request(this.#lock, how, term).finally(() => clearInterval(looking));
+    over.then(
       () => this.#deposed(),
       (error) => {
         answered();
@@ -200,13 +208,25 @@ export class Election {
     for (const heard of this.#heard) heard(this.#me());
   }
 
+  /** An owner whose channel has ended says on another one who it is: somebody may be asking. */
+  #look(): void {
+    if (this.#renew()) this.#say(this.#me());
+  }
+
   /**
-   * On another channel if the browser has ended this one. An owner that only listens is overruled then; but a worker that does not hear its
-   * answer would take the place of each owner in turn.
+   * On another channel if the browser has ended this one: a worker that does not hear its answer would take the place of each owner in
+   * turn.
    */
   #say(word: Word): void {
-    this.#channel = living(this.#channel, this.#listener);
+    this.#renew();
     say(this.#channel, word);
+  }
+
+  /** @returns whether the browser has ended the channel, and there is another one now */
+  #renew(): boolean {
+    const former = this.#channel;
+    this.#channel = living(former, this.#listener);
+    return this.#channel !== former;
   }
 
   readonly #listener = ({ data }: MessageEvent<Word>): void => this.#hear(data);
