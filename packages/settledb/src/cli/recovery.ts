@@ -94,8 +94,10 @@ class FolderTarget extends Target {
       // Windows does not replace an empty folder.
       if (existsSync(this.#folder)) rmdirSync(this.#folder);
       renameSync(this.name, this.#folder);
-    } catch (error) {
-      throw new Error(`all of it is in ${this.name}, which could not be given its name: ${whyOf(error)}`);
+    } catch (cause) {
+      throw new Error(`all of it is in ${this.name}, which could not be given its name: ${whyOf(cause)}`, {
+        cause,
+      });
     }
   }
 
