@@ -1,5 +1,5 @@
 /** What `settledb recover` refuses before it writes anything, and what it says then. */
-import fs, { existsSync } from 'node:fs';
+import fs, { existsSync, mkdirSync, readdirSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { beforeAll, expect, it, onTestFinished, vi } from 'vitest';
@@ -19,6 +19,14 @@ let last = 0;
 /** The path of a target that no other test has. */
 const free = (): string => join(scratch, `target ${++last}`);
 
+/** A database that has no documents, but had one with an attachment. */
+async function emptied(folder: string): Promise<void> {
+  const db = new SettleDB(folder);
+  await db.putAttachment('a', 'large', Buffer.alloc(200_000, 'x'), 'text/plain');
+  await db.purge('a', (await db.get('a'))._rev);
+  await db.close();
+}
+
 /** Makes a change to files fail of one path fail, and nothing else. */
 function failing(name: 'rmdirSync' | 'renameSync', path: string, code: string): NodeJS.ErrnoException {
   const error = Object.assign(new Error(`${code}: as a disk says it`), { code });
@@ -34,6 +42,48 @@ function failing(name: 'rmdirSync' | 'renameSync', path: string, code: string): 
   });
   return error;
 }
+
+it('refuses an empty folder that cannot be replaced, before anything is written', async () => {
+  const target = free();
+  mkdirSync(target);
+  const cause = failing('rmdirSync', target, 'EBUSY');
+  const told = expect.stringMatching(/cannot be replaced: EBUSY.*: name a folder within it$/);
+  await expect(recovery(source, target)).rejects.toMatchObject({ message: told, cause });
+  expect([existsSync(target), existsSync(`${target}.part`)]).toEqual([true, false]);
+});
+
+it.each([
+  '.env',
+  'inner',
+  'log.txt',
+  'lock.me',
+])('refuses a database without documents beside which there is %s, and keeps it', async (other) => {
+  const target = free();
+  await emptied(target);
+  mkdirSync(join(target, other));
+  const before = readdirSync(target);
+  const message = expect.stringContaining(`${target} has other files (${other})`);
+  await expect(recovery(source, target)).rejects.toMatchObject({ message });
+  expect([readdirSync(target), existsSync(`${target}.part`)]).toEqual([before, false]);
+});
+
+it('takes the place of a database without documents, with all that it had', async () => {
+  const target = free();
+  await emptied(target);
+  expect(readdirSync(target)).toContain('log.blobs');
+  // Left by a process that was killed.
+  writeFileSync(join(target, 'lock.0.1.0123456789ab'), '1');
+  expect(await recovery(source, target)).toMatchObject({ ok: true, docs: 1 });
+  expect([readdirSync(target), existsSync(`${target}.part`)]).toEqual([readdirSync(source), false]);
+});
+
+it('refuses a link to nothing, before anything is written', async () => {
+  const target = free();
+  symlinkSync('nothing', target);
+  const message = expect.stringContaining('is a link to nothing');
+  await expect(recovery(source, target)).rejects.toMatchObject({ message });
+  expect([readlinkSync(target), existsSync(`${target}.part`)]).toEqual(['nothing', false]);
+});
 
 it('says where all of it is if it cannot be given its name, and why', async () => {
   const target = free();

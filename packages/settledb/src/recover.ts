@@ -1,6 +1,6 @@
 /** Brings what can still be read of a damaged folder into another database. */
 import { type DamagedPart, type Salvage, salvage } from '@settledb/adapter-file';
-import { badRequest, type CallOptions, checkSignal, DatabaseError } from '@settledb/core';
+import { badRequest, type CallOptions, checkSignal, DatabaseError, type DatabaseInfo } from '@settledb/core';
 import { checkProgress } from '@settledb/dump';
 import { Rescue } from './rescue';
 import type { SettleDB } from './settledb';
@@ -92,13 +92,16 @@ export async function recover(
   const checked = checkedOptions(options);
   const salvaged = await salvage(from, checked.signal);
   try {
-    const { doc_count, doc_del_count } = await to.info();
-    if (doc_count + (doc_del_count ?? 0) > 0) throw badRequest(NOT_EMPTY);
+    if (hasDocuments(await to.info())) throw badRequest(NOT_EMPTY);
     return await rescueTo(salvaged, to, checked);
   } finally {
     await salvaged.close();
   }
 }
+
+/** Whether it has any, or tombstones. */
+export const hasDocuments = ({ doc_count, doc_del_count = 0 }: DatabaseInfo): boolean =>
+  doc_count + doc_del_count > 0;
 
 /** `null` is none. @throws TypeError; the reason of a signal that is aborted */
 export function checkedOptions(given: RecoverOptions | null): RecoverOptions {

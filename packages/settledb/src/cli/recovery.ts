@@ -3,13 +3,16 @@
  *
  *   notes.part │ documents … │ → closed → notes
  */
-import { existsSync, readdirSync, realpathSync, renameSync, rmdirSync } from 'node:fs';
+import { existsSync, lstatSync, readdirSync, realpathSync, renameSync, rmdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { type DatabaseInfo, whyOf } from '@settledb/core';
-import { type Recovered, type RecoverTarget, recover } from '../recover';
+import { hasDocuments, type Recovered, type RecoverTarget, recover } from '../recover';
 import type { SettleDB } from '../settledb';
 import { checkFolder, existing, hasLog, isUrl, restored } from './open';
 import { unlessAsked } from './until-asked';
+
+/** What an open database has in its folder (`docs/file-format.md`). The adapter does not tell; a name that is missing here is refused. */
+const OWN_NAME = /^(log\.(\d+(\.tmp)?|blobs|places)|lock\.\d+\..+)$/;
 
 export async function recovery(folder: string, name: string): Promise<Recovered> {
   checkFolder(folder);
@@ -70,19 +73,30 @@ class FolderTarget extends Target {
     return this.db === undefined ? ((await this.#occupied()) ?? super.info()) : super.info();
   }
 
-  /** What there is of the database that has the name, if it has documents. @throws if something else is in the way */
+  /**
+   * What there is of the database that has the name, if it has documents. What would be in the way in the end is found now, before
+   * anything is written.
+   *
+   * @throws if something is
+   */
   async #occupied(): Promise<DatabaseInfo | undefined> {
-    const { name } = this;
-    if (hasLog(this.#folder)) {
-      this.#before = existing(this.#folder);
+    const folder = this.#folder;
+    const isDatabase = hasLog(folder);
+    if (isDatabase) {
+      this.#before = existing(folder);
       const info = await this.#before.info();
-      if (info.doc_count + (info.doc_del_count ?? 0) > 0) return info;
-    } else if (existsSync(this.#folder) && readdirSync(this.#folder).length > 0)
-      throw new Error(`${this.#folder} has other files: name a folder that is empty, or not there`);
-    if (existsSync(name))
+      if (hasDocuments(info)) return info;
+    } else if (lstatSync(folder, { throwIfNoEntry: false })?.isSymbolicLink())
+      throw new Error(`${folder} is a link to nothing: remove it, or name another target`);
+    const names = existsSync(folder) ? readdirSync(folder) : undefined;
+    const other = names?.find((each) => !(isDatabase && OWN_NAME.test(each)));
+    if (other !== undefined)
+      throw new Error(`${folder} has other files (${other}): name a folder that is empty, or not there`);
+    if (existsSync(this.name))
       throw new Error(
-        `${name} is there, with what a recovery brought that was interrupted, or is under way: remove it before you try again`,
+        `${this.name} is there, with what a recovery brought that was interrupted, or is under way: remove it before you try again`,
       );
+    if (names?.length === 0) removeEmpty(folder);
     return undefined;
   }
 
@@ -91,8 +105,6 @@ class FolderTarget extends Target {
     this.has = 'all';
     try {
       await this.#before?.destroy();
-      // Windows does not replace an empty folder.
-      if (existsSync(this.#folder)) rmdirSync(this.#folder);
       renameSync(this.name, this.#folder);
     } catch (cause) {
       throw new Error(`all of it is in ${this.name}, which could not be given its name: ${whyOf(cause)}`, {
@@ -106,5 +118,18 @@ class FolderTarget extends Target {
     if (this.has === 'nothing') await this.db?.destroy().catch(() => {});
     await super.close();
     await this.#before?.close();
+  }
+}
+
+/**
+ * Windows does not replace an empty folder, and no system one that another disk is mounted on. It goes before anything is written: if the
+ * recovery then fails, an empty folder is gone, and nothing with it.
+ */
+function removeEmpty(folder: string): void {
+  try {
+    rmdirSync(folder);
+  } catch (cause) {
+    const advice = (cause as NodeJS.ErrnoException).code === 'EBUSY' ? ': name a folder within it' : '';
+    throw new Error(`${folder} is empty, and cannot be replaced: ${whyOf(cause)}${advice}`, { cause });
   }
 }
