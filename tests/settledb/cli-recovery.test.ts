@@ -1,10 +1,20 @@
 /** What `settledb recover` refuses before it writes anything, and what it says then. */
-import fs, { existsSync, mkdirSync, readdirSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs';
+import fs, {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readlinkSync,
+  renameSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { beforeAll, expect, it, onTestFinished, vi } from 'vitest';
 import { recovery } from '../../packages/settledb/src/cli/recovery';
 import { SettleDB } from '../../packages/settledb/src/entry.node';
+import { recover } from '../../packages/settledb/src/file';
+import { memory } from '../../packages/settledb/src/memory';
 import { home } from '../file/support';
 
 const scratch = home();
@@ -83,6 +93,33 @@ it('refuses a link to nothing, before anything is written', async () => {
   const message = expect.stringContaining('is a link to nothing');
   await expect(recovery(source, target)).rejects.toMatchObject({ message });
   expect([readlinkSync(target), existsSync(`${target}.part`)]).toEqual(['nothing', false]);
+});
+
+it('speaks of a part only where there may be one, not where a whole has the name', async () => {
+  const target = free();
+  await recovery(source, target);
+  const reason = 'The database to write to is not empty';
+  await expect(recovery(source, target)).rejects.toMatchObject({ name: 'bad_request', reason });
+  const to = new SettleDB('to', { adapter: memory() });
+  await to.put({ _id: 'b' });
+  await expect(recover(source, to)).rejects.toMatchObject({ name: 'bad_request', reason });
+  await to.close();
+  vi.stubGlobal('fetch', async () => Response.json({ doc_count: 1, doc_del_count: 0, update_seq: 1 }));
+  onTestFinished(() => void vi.unstubAllGlobals());
+  await expect(recovery(source, 'http://db.example/db')).rejects.toMatchObject({
+    name: 'bad_request',
+    reason: `${reason}: if a recovery to it was interrupted, it has a part; remove it before you try again`,
+  });
+});
+
+it('does not advise to remove what may be whole, or what is read', async () => {
+  const target = free();
+  await recovery(source, target);
+  renameSync(target, `${target}.part`);
+  await expect(recovery(source, target)).rejects.toThrow('remove it, or rename it if it is whole');
+  const itself = expect.stringMatching(/\.part is what is read, .*: name another target$/);
+  await expect(recovery(`${target}.part`, target)).rejects.toMatchObject({ message: itself });
+  expect(await recovery(`${target}.part`, free())).toMatchObject({ ok: true, docs: 1 });
 });
 
 it('says where all of it is if it cannot be given its name, and why', async () => {

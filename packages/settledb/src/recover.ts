@@ -8,8 +8,7 @@ import type { SettleDB } from './settledb';
 /** Directories that are looked through, the newest first: each has a checkpoint's commits more to read. */
 const VIEWS_MAX = 8;
 
-const NOT_EMPTY =
-  'The database to write to is not empty: if a recovery to it was interrupted, it has a part; remove it before you try again';
+export const NOT_EMPTY = 'The database to write to is not empty';
 
 /** Where it is brought: an empty database. */
 export type RecoverTarget = Pick<SettleDB, 'bulkDocs' | 'info'>;

@@ -5,8 +5,8 @@
  */
 import { existsSync, lstatSync, readdirSync, realpathSync, renameSync, rmdirSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { type DatabaseInfo, whyOf } from '@settledb/core';
-import { hasDocuments, type Recovered, type RecoverTarget, recover } from '../recover';
+import { badRequest, type DatabaseInfo, whyOf } from '@settledb/core';
+import { hasDocuments, NOT_EMPTY, type Recovered, type RecoverTarget, recover } from '../recover';
 import type { SettleDB } from '../settledb';
 import { checkFolder, existing, hasLog, isUrl, restored } from './open';
 import { unlessAsked } from './until-asked';
@@ -16,7 +16,7 @@ const OWN_NAME = /^(log\.(\d+(\.tmp)?|blobs|places)|lock\.\d+\..+)$/;
 
 export async function recovery(folder: string, name: string): Promise<Recovered> {
   checkFolder(folder);
-  const target = isUrl(name) ? new Target(name) : new FolderTarget(name);
+  const target = isUrl(name) ? new Target(name) : new FolderTarget(name, realpathSync(folder));
   try {
     const recovered = await unlessAsked((signal) => recover(folder, target, { signal }));
     await target.finish();
@@ -39,9 +39,14 @@ class Target implements RecoverTarget {
   constructor(readonly name: string) {}
 
   /** First asked once the source was read, and while that is locked: it may be the same, and an opening to write may cut off its end. */
-  info(): Promise<DatabaseInfo> {
+  async info(): Promise<DatabaseInfo> {
     this.db ??= restored(this.name);
-    return this.db.info();
+    const info = await this.db.info();
+    if (this.has === 'nothing' && hasDocuments(info))
+      throw badRequest(
+        `${NOT_EMPTY}: if a recovery to it was interrupted, it has a part; remove it before you try again`,
+      );
+    return info;
   }
 
   readonly bulkDocs: RecoverTarget['bulkDocs'] = (...given) => {
@@ -60,13 +65,16 @@ class Target implements RecoverTarget {
 
 class FolderTarget extends Target {
   readonly #folder: string;
+  readonly #source: string;
   /** A database that has the name, and no documents. It is kept open, so that nobody else writes to it. */
   #before: SettleDB | undefined;
 
-  constructor(name: string) {
+  /** @param source the path of what is read, without links */
+  constructor(name: string, source: string) {
     const folder = existsSync(name) ? realpathSync(name) : resolve(name);
     super(`${folder}.part`);
     this.#folder = folder;
+    this.#source = source;
   }
 
   override async info(): Promise<DatabaseInfo> {
@@ -92,12 +100,19 @@ class FolderTarget extends Target {
     const other = names?.find((each) => !(isDatabase && OWN_NAME.test(each)));
     if (other !== undefined)
       throw new Error(`${folder} has other files (${other}): name a folder that is empty, or not there`);
-    if (existsSync(this.name))
-      throw new Error(
-        `${this.name} is there, with what a recovery brought that was interrupted, or is under way: remove it before you try again`,
-      );
+    this.#checkPart();
     if (names?.length === 0) removeEmpty(folder);
     return undefined;
+  }
+
+  #checkPart(): void {
+    const { name } = this;
+    if (!existsSync(name)) return;
+    if (realpathSync(name) === this.#source)
+      throw new Error(`${name} is what is read, and what would be written to: name another target`);
+    throw new Error(
+      `${name} is there, with what a recovery brought that was interrupted, or is under way, or all of it: remove it, or rename it if it is whole, before you try again`,
+    );
   }
 
   override async finish(): Promise<void> {
