@@ -4,9 +4,11 @@ import { badRequest } from '@settledb/core';
 import { codeOf, type Files, isLogName } from '@settledb/log';
 import { isLockName } from './lock';
 
-/** True when the folder has traces of a database: logs and what goes with them, or the lock of one being made. */
-export const hasTraces = (files: Files, folder: string): boolean =>
-  files.list(folder).some((name) => isLogName(name) || isLockName(name));
+/** Whether a database has something of that name in its folder: a log and what goes with it, or a lock. */
+export const isOwnName = (name: string): boolean => isLogName(name) || isLockName(name);
+
+/** True when the folder has traces of a database, or of one being made. */
+export const hasTraces = (files: Files, folder: string): boolean => files.list(folder).some(isOwnName);
 
 /**
  * A database's files never lie among others' files: a name such as `.` would put them into the project that uses it. Folders

@@ -5,14 +5,12 @@
  */
 import { existsSync, lstatSync, readdirSync, realpathSync, renameSync, rmdirSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { isOwnName } from '@settledb/adapter-file';
 import { badRequest, type DatabaseInfo, whyOf } from '@settledb/core';
 import { hasDocuments, NOT_EMPTY, type Recovered, type RecoverTarget, recover } from '../recover';
 import type { SettleDB } from '../settledb';
 import { checkFolder, existing, hasLog, isUrl, restored } from './open';
 import { unlessAsked } from './until-asked';
-
-/** What an open database has in its folder (`docs/file-format.md`). The adapter does not tell; a name that is missing here is refused. */
-const OWN_NAME = /^(log\.(\d+(\.tmp)?|blobs|places)|lock\.\d+\..+)$/;
 
 export async function recovery(folder: string, name: string): Promise<Recovered> {
   checkFolder(folder);
@@ -97,7 +95,7 @@ class FolderTarget extends Target {
     } else if (lstatSync(folder, { throwIfNoEntry: false })?.isSymbolicLink())
       throw new Error(`${folder} is a link to nothing: remove it, or name another target`);
     const names = existsSync(folder) ? readdirSync(folder) : undefined;
-    const other = names?.find((each) => !(isDatabase && OWN_NAME.test(each)));
+    const other = names?.find((each) => !(isDatabase && isOwnName(each)));
     if (other !== undefined)
       throw new Error(`${folder} has other files (${other}): name a folder that is empty, or not there`);
     this.#checkPart();
