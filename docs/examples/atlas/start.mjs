@@ -84,7 +84,9 @@ function given() {
 
 /** The port asked for; a free one when that is taken. */
 async function start(port) {
-  const options = { dir: values.dir, anonymous: true, static: serveFile };
+  // Clients are not told where on this machine something fails, nor which process is in the way.
+  const logger = { error: (line, cause) => console.error(`  ${line}: ${cause?.reason ?? cause}`) };
+  const options = { dir: values.dir, anonymous: true, static: serveFile, logger };
   try {
     return await createServer({ ...options, port });
   } catch (error) {
