@@ -1,94 +1,20 @@
 /** The command line, as a process of its own. */
-import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
-  appendFileSync,
   existsSync,
   lstatSync,
   mkdirSync,
   readdirSync,
   readFileSync,
-  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { buildSync } from 'esbuild';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { SettleDB } from '../../packages/settledb/src/entry.node';
-import { home, logName } from '../file/support';
-
-const scratch = home();
-const program = join(scratch, 'package/dist/cli.mjs');
-mkdirSync(join(scratch, 'package/dist'), { recursive: true });
-writeFileSync(join(scratch, 'package/package.json'), '{ "version": "1.2.3" }');
-buildSync({
-  entryPoints: [fileURLToPath(new URL('../../packages/settledb/src/cli.ts', import.meta.url))],
-  outfile: program,
-  bundle: true,
-  platform: 'node',
-  format: 'esm',
-  ignoreAnnotations: true,
-  logLevel: 'error',
-});
-
-interface Ended {
-  readonly code: number | null;
-  readonly out: string;
-  readonly err: string;
-}
-
-function begun(args: readonly string[], password?: string): { child: ChildProcess; ended: Promise<Ended> } {
-  const { SETTLEDB_PASSWORD: _, ...env } = process.env;
-  const child = spawn(process.execPath, [program, ...args], {
-    cwd: scratch,
-    env: password === undefined ? env : { ...env, SETTLEDB_PASSWORD: password },
-  });
-  const ended = new Promise<Ended>((resolve) => {
-    const [out, err]: Buffer[][] = [[], []];
-    child.stdout.on('data', (data) => out!.push(data));
-    child.stderr.on('data', (data) => err!.push(data));
-    child.on('close', (code) =>
-      resolve({ code, out: Buffer.concat(out!).toString(), err: Buffer.concat(err!).toString() }),
-    );
-  });
-  return { child, ended };
-}
-
-/** Runs it to its end, with `input` on its standard input. */
-function settledb(
-  args: string,
-  { input = '', password }: { input?: string; password?: string } = {},
-): Promise<Ended> {
-  const { child, ended } = begun(args === '' ? [] : args.split(' '), password);
-  child.stdin!.end(input);
-  return ended;
-}
-
-const answerOf = async (args: string, input?: string): Promise<Record<string, unknown>> => {
-  const { code, out, err } = await settledb(args, input === undefined ? {} : { input });
-  expect([code, err]).toEqual([0, '']);
-  return JSON.parse(out);
-};
-
-const DOCS = JSON.stringify({
-  docs: [
-    { _id: 'a', n: 1 },
-    { _id: 'b', n: 2 },
-  ],
-});
-
-/** @returns the URL of a server that lasts as long as the test */
-async function serving(answer: RequestListener): Promise<string> {
-  const server = createServer(answer).listen(0, '127.0.0.1');
-  onTestFinished(() => void server.close().closeAllConnections());
-  await once(server, 'listening');
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
+import { answerOf, begun, DOCS, program, scratch, serving, settledb } from './cli-process';
 
 describe('the command line', () => {
   it('says what it offers, its version, and what was not understood', async () => {
@@ -269,147 +195,6 @@ describe('the command line', () => {
         .map((line) => JSON.parse(line)),
     ).toEqual(conflicted.map((id, at) => ({ id, rev: revs[at], conflicts: [other] })));
   });
-
-  it('recovers a damaged folder, and exits with 1 if anything is lost', async () => {
-    const folder = join(scratch, 'damaged');
-    const db = new SettleDB<{ text: string }>(folder);
-    await db.put({ _id: 'a', text: 'first' });
-    await db.put({ _id: 'b', text: 'second' });
-    await db.close();
-    const log = readFileSync(logName(folder));
-    log[log.indexOf('first')]! ^= 1;
-    writeFileSync(logName(folder), log);
-    expect(await settledb('info damaged')).toMatchObject({
-      code: 1,
-      err: expect.stringContaining('corrupt: '),
-    });
-    const verified = await settledb('verify damaged');
-    expect([verified.code, JSON.parse(verified.out)]).toMatchObject([1, { ok: false, lost: { commits: 1 } }]);
-    const { code, out } = await settledb('recover damaged again');
-    expect([code, JSON.parse(out)]).toMatchObject([1, { ok: false, docs: 1, lost: { commits: 1 } }]);
-    expect(await answerOf('recover again sound')).toMatchObject({ ok: true, docs: 1 });
-    expect(await answerOf('verify sound')).toMatchObject({ ok: true, docs: 1, contradictions: [] });
-  });
-
-  it('makes no database for what cannot be recovered, and does not open the folder to write to it', async () => {
-    const folder = join(scratch, 'unfinished');
-    const db = new SettleDB(folder);
-    await db.put({ _id: 'a' });
-    const locked = { code: 1, err: expect.stringMatching(/^settledb: locked: /) };
-    expect(await settledb('recover unfinished not-made')).toMatchObject(locked);
-    expect(existsSync(join(scratch, 'not-made'))).toBe(false);
-    await db.close();
-    appendFileSync(logName(folder), 'a write that was never finished');
-    const before = readFileSync(logName(folder));
-    expect(await settledb('recover unfinished unfinished')).toMatchObject(locked);
-    expect(readFileSync(logName(folder))).toEqual(before);
-  });
-
-  it('gives a folder its name when all of a recovery is in it, wherever the process is killed', async () => {
-    await answerOf('load whole', DOCS);
-    const [target, part] = ['brought', 'brought.part'].map((name) => join(scratch, name)) as [string, string];
-    for (let nth = 1; ; nth++) {
-      // Ends the process before its nth change to files.
-      const killing = `import fs from 'node:fs';
-        import { syncBuiltinESMExports } from 'node:module';
-        let left = ${nth};
-        for (const name of ['write', 'writeSync', 'renameSync', 'mkdirSync', 'rmdirSync']) {
-          const original = fs[name];
-          fs[name] = (...given) => (--left === 0 ? process.kill(process.pid, 'SIGKILL') : original(...given));
-        }
-        syncBuiltinESMExports();`;
-      const args = ['--import', `data:text/javascript,${encodeURIComponent(killing)}`, program];
-      const { signal } = spawnSync(process.execPath, [...args, 'recover', 'whole', 'brought'], {
-        cwd: scratch,
-      });
-      if (signal === null) break;
-      expect([nth, existsSync(target)]).toEqual([nth, false]);
-      if (!existsSync(part)) continue;
-      const { code, err } = await settledb('recover whole brought');
-      expect([nth, code, err]).toEqual([
-        nth,
-        1,
-        expect.stringMatching(/brought\.part is there, .*interrupted/),
-      ]);
-      rmSync(part, { recursive: true });
-    }
-    expect([await answerOf('verify brought'), existsSync(part)]).toMatchObject([
-      { ok: true, docs: 2 },
-      false,
-    ]);
-  });
-
-  it('recovers into a folder that is empty, or has a database that is, and into no other', async () => {
-    await answerOf('load some', DOCS);
-    mkdirSync(join(scratch, 'empty'));
-    const none = new SettleDB(join(scratch, 'no-documents'));
-    await none.info();
-    await none.close();
-    mkdirSync(join(scratch, 'files'));
-    writeFileSync(join(scratch, 'files/notes'), '');
-    for (const target of ['empty', 'no-documents']) {
-      expect(await answerOf(`recover some ${target}`)).toMatchObject({ ok: true, docs: 2 });
-      expect(await answerOf(`info ${target}`)).toMatchObject({ doc_count: 2 });
-    }
-    for (const [target, words] of [
-      ['files', 'files has other files'],
-      ['empty', 'not empty'],
-      ['some', 'locked'],
-    ])
-      expect(await settledb(`recover some ${target}`)).toMatchObject({
-        code: 1,
-        err: expect.stringContaining(words!),
-      });
-    expect(readdirSync(join(scratch, 'files'))).toEqual(['notes']);
-    expect(readdirSync(scratch).filter((name) => name.endsWith('.part'))).toEqual([]);
-  });
-
-  it('keeps histories as long as they were in what it recovers and loads', async () => {
-    const db = new SettleDB(join(scratch, 'long'), { revs_limit: 5_000 });
-    const ids = Array.from({ length: 1_500 }, (_, n) => `${n}`.padStart(32, '0'));
-    await db.bulkDocs([{ _id: 'a', _rev: `1500-${ids[0]}`, _revisions: { start: 1_500, ids } }] as never, {
-      new_edits: false,
-    });
-    await db.close();
-    await answerOf('recover long long-again');
-    expect((await settledb('dump long long.dump')).code).toBe(0);
-    await answerOf('load long-loaded long.dump');
-    for (const name of ['long-again', 'long-loaded']) {
-      const again = new SettleDB(join(scratch, name));
-      expect([name, (await again.get('a', { revs: true }))._revisions]).toEqual([
-        name,
-        { start: 1_500, ids },
-      ]);
-      await again.close();
-    }
-  });
-
-  it.skipIf(process.platform === 'win32')(
-    'frees a folder when its recovery is told to end, and says that there is only a part of it',
-    async () => {
-      const folder = join(scratch, 'freed');
-      const db = new SettleDB(folder);
-      await db.put({ _id: 'a' });
-      await db.close();
-      const names = readdirSync(folder);
-      for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-        let isWriting = false;
-        const url = await serving((request, response) => {
-          if (request.method === 'POST') isWriting = true;
-          else response.setHeader('Content-Type', 'application/json').end('{"doc_count":0,"update_seq":0}');
-        });
-        const { child, ended } = begun(['recover', 'freed', `${url}/db`]);
-        onTestFinished(() => void child.kill('SIGKILL'));
-        await expect.poll(() => isWriting).toBe(true);
-        child.kill(signal);
-        const err = expect.stringMatching(
-          /\/db has only a part of it: remove it .*\n.*it was interrupted\n$/,
-        );
-        expect(await ended).toMatchObject({ code: 1, err });
-        expect(readdirSync(folder)).toEqual(names);
-      }
-    },
-  );
 
   it('serves a folder to whoever has the password, until it is interrupted', async () => {
     await answerOf('load served/notes', DOCS);
