@@ -1,4 +1,5 @@
 /** When a live query is evaluated, with what, and what is made of its failures: behind a feed in name only. */
+import { ioError } from '@settledb/core';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { type Changed, type ChangeHub, MAX_IDS, RETRY_MS } from '../../packages/query/src/live/hub';
 import { LatestIterator } from '../../packages/query/src/live/latest';
@@ -89,6 +90,30 @@ it('is asked everything anew after a failure that will pass, and ends with any o
   heard.changed(ids(1));
   await turn();
   expect(events.end.mock.calls).toEqual([[{ error }]]);
+});
+
+it('is asked again for half a minute while the storage cannot be read, unless there is no result yet', async () => {
+  const io = ioError('the storage process is gone');
+  const seconds = [1, 2, 4, 8, 16];
+  const { heard, evaluate, events } = running();
+  await turn();
+  for (const isBack of [true, false]) {
+    evaluate.mockClear();
+    for (let n = isBack ? 1 : 0; n <= seconds.length; n++) evaluate.mockRejectedValueOnce(io);
+    heard.changed(ids(1));
+    await turn();
+    for (const [before, each] of seconds.entries()) {
+      expect(evaluate).toHaveBeenCalledTimes(before + 1);
+      await turn(each * 1_000);
+    }
+    expect(evaluate).toHaveBeenCalledTimes(seconds.length + 1);
+    expect(evaluate).toHaveBeenLastCalledWith(undefined, expect.anything()); // everything
+    expect(events.end.mock.calls).toEqual(isBack ? [] : [[{ error: io }]]);
+  }
+  const none = running();
+  none.evaluate.mockRejectedValueOnce(io);
+  await turn();
+  expect(none.events.end.mock.calls).toEqual([[{ error: io }]]);
 });
 
 it('an iteration throws what the query failed with once, to whoever waits or comes next, and is over then', async () => {

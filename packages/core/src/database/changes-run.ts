@@ -6,7 +6,7 @@
  * late or lost ones neither repeat nor lose a change. Rows are made in a plain loop: no promise per row where nobody iterates.
  */
 import { joinDoc } from '../model/document';
-import { badRequest, isDatabaseError } from '../model/errors';
+import { badRequest } from '../model/errors';
 import { leaves } from '../model/tree';
 import type { Cancelled, Change, ChangesResult, ExistingDoc } from '../model/types';
 import { nextTask } from '../store/next-task';
@@ -21,6 +21,7 @@ import type { ChangesOptions } from './database';
 import type { FeedController } from './feed-controller';
 import type { Filter, FilterSource } from './filter';
 import { INFO_QUERY } from './info';
+import { Patience } from './patience';
 import { ReadSize } from './read-size';
 import { losersOf, TREE_TEXTS, treeOf } from './tip';
 import { Waker } from './waker';
@@ -35,14 +36,6 @@ const DOCS_PER_READ = 1_000;
 const IDS_BY_KEY = 1_000;
 /** ms of filtering at a time: a selector may have thousands of conditions, and memory answers many reads within one task. */
 const FILTER_MS = 10;
-/**
- * ms after which a live feed reads again what could not be read, then twice as many, and how often in a row: half a minute, as a storage
- * process may take to come back; some minutes where each try waits for an answer that does not come. Tries are counted, not time: a page
- * may be frozen meanwhile.
- */
-const RETRY_MS = 1_000;
-const RETRIES_MAX = 5;
-
 /** The options after checking, with their defaults. */
 interface Plan {
   readonly since: number;
@@ -181,9 +174,8 @@ async function runLive(source: ChangesSource, plan: Plan, controller: Controller
   const delivery = new Delivery(source, { ...plan, descending: false }, controller);
   const waker = new Waker(source, controller);
   const sizes = new ReadSize(plan.perRead, plan.isExact);
+  const patience = new Patience();
   let since = plan.since;
-  // One that cannot even begin fails at once.
-  let failures = RETRIES_MAX;
   /** @returns whether there may be more to read */
   const readOn = async (): Promise<boolean> => {
     const size = sizes.next;
@@ -192,13 +184,14 @@ async function runLive(source: ChangesSource, plan: Plan, controller: Controller
     sizes.saw(rows.length, selected);
     await delivery.deliver(selected);
     since = rows.at(-1)?.seq ?? since;
-    failures = 0;
+    patience.renew();
     return rows.length === size;
   };
   const failed = async (error: unknown): Promise<true> => {
-    if (!isPassing(error) || failures === RETRIES_MAX) throw error;
+    const wait = patience.after(error);
+    if (wait === undefined) throw error;
     since = Math.max(since, delivery.lastSeq);
-    await waker.rest(RETRY_MS * 2 ** failures++);
+    await waker.rest(wait);
     return true;
   };
   const isOver = (): boolean => controller.cancelled || delivery.full;
@@ -213,9 +206,6 @@ async function runLive(source: ChangesSource, plan: Plan, controller: Controller
     waker.stop();
   }
 }
-
-/** Whether the storage may answer again: damage stays, and so do a filter that throws and wrong options. */
-const isPassing = (error: unknown): boolean => isDatabaseError(error) && error.name === 'io';
 
 /** Makes changes of rows and hands them on, up to the limit. */
 class Delivery {

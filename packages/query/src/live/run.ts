@@ -1,4 +1,5 @@
 /** The work of a live query while somebody listens. */
+import { Patience } from '@settledb/core';
 import { type Changed, type ChangeHub, type Ending, endingOf, MAX_IDS, RETRY_MS } from './hub';
 
 /** Makes the results of one query. */
@@ -36,6 +37,7 @@ export class Run<Result> {
   #stopped = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #notBefore = 0;
+  readonly #patience = new Patience();
 
   constructor(
     hub: ChangeHub,
@@ -83,7 +85,7 @@ export class Run<Result> {
     this.#changed = undefined;
     this.#evaluating = true;
     const began = performance.now();
-    let isPassing = false;
+    let retryMs: number | undefined;
     try {
       const first = this.current === undefined;
       const asked = changed === 'all' || first ? undefined : changed;
@@ -92,16 +94,23 @@ export class Run<Result> {
       const isNew = first || result !== this.#last;
       this.#last = result;
       this.current = result;
+      this.#patience.renew();
       if (isNew) this.#events.next(result);
     } catch (error) {
-      isPassing = this.current !== undefined && this.#hub.isPassing(error);
-      if (isPassing) this.#changed = 'all';
-      else this.#end(endingOf(error));
+      retryMs = this.#retryAfter(error);
+      if (retryMs === undefined) this.#end(endingOf(error));
+      else this.#changed = 'all';
     }
     const now = performance.now();
-    this.#notBefore = now + (isPassing ? RETRY_MS : Math.max(MIN_INTERVAL_MS, now - began));
+    this.#notBefore = now + (retryMs ?? Math.max(MIN_INTERVAL_MS, now - began));
     this.#evaluating = false;
     if (this.#changed !== undefined) this.#schedule();
+  }
+
+  /** @returns ms after which to ask again, if that is of use. One that has no result yet fails. */
+  #retryAfter(error: unknown): number | undefined {
+    if (this.current === undefined) return undefined;
+    return this.#hub.isPassing(error) ? RETRY_MS : this.#patience.after(error);
   }
 
   #end(ending: Ending): void {
