@@ -1,5 +1,5 @@
 /** Feeds of a server: what they tell, how they end, and that they are let go. */
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { MemoryDatabases, ORIGIN, testServer } from './support';
 
 describe('feeds', () => {
@@ -46,6 +46,20 @@ describe('feeds', () => {
     expect((await server.ask('GET', '/db')).status).toBe(200);
     await feeds[17]!.body!.cancel();
     expect((await ask()).status).toBe(200);
+    server.close();
+  });
+
+  it('that are left while they wait are no failures of the server', async () => {
+    const error = vi.fn();
+    const server = testServer({ logger: { error } });
+    await server.ask('PUT', '/db');
+    const { next, reader } = await opened(server, '/db/_changes?feed=continuous&heartbeat=60000');
+    expect(await next()).toBe('\n');
+    const waiting = next();
+    await reader.cancel();
+    expect(await waiting).toBeUndefined();
+    await new Promise((resolve) => setTimeout(resolve, 1));
+    expect(error).not.toHaveBeenCalled();
     server.close();
   });
 

@@ -32,11 +32,13 @@ export function watched<T>(
   isTaken: (error: unknown) => boolean = () => false,
 ): ReadableStream<T> {
   const reader = stream.getReader();
+  let isLeft = false;
   return new ReadableStream<T>(
     {
       async pull(controller) {
         try {
           const { done, value } = await reader.read();
+          if (isLeft) return; // While it waited: nobody takes anything any more, not even the end.
           if (!done) return controller.enqueue(value);
           over();
           controller.close();
@@ -46,6 +48,7 @@ export function watched<T>(
         }
       },
       cancel(reason) {
+        isLeft = true;
         over();
         return reader.cancel(reason);
       },
