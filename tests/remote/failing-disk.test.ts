@@ -91,6 +91,7 @@ async function run(dir: string, nth: number): Promise<number> {
     passwordIterations: 1,
     runStoredFunctions: true,
     replicator: serverReplicator([]),
+    logger: {},
   });
   const ask = async ([method, path, body, headers]: Asked) => {
     const answer = await server

@@ -135,6 +135,22 @@ describe('a logger', () => {
     expect(unhandled).not.toHaveBeenCalled();
   });
 
+  it('is the console if none is given, for failures alone', async () => {
+    const error = vi.spyOn(console, 'error').mockReturnValue();
+    const info = vi.spyOn(console, 'info');
+    onTestFinished(() => error.mockRestore());
+    const cause = new Error('static');
+    const broken = () => {
+      throw cause;
+    };
+    for (const logger of [{}, undefined]) {
+      expect((await testServer({ logger }).ask('GET', '/')).status).toBe(200);
+      expect((await testServer({ logger, static: broken }).ask('GET', '/a')).status).toBe(500);
+    }
+    expect(error.mock.calls).toEqual([['settledb: GET /a failed:', cause]]);
+    expect(info).not.toHaveBeenCalled();
+  });
+
   it('is told of a compaction that fails after its request was answered, and not of one whose request hears of it', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
     onTestFinished(() => void vi.useRealTimers());

@@ -178,7 +178,7 @@ describe('a server on files', () => {
       ...nodeFiles,
       write: () => Promise.reject(Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' })),
     };
-    const { url } = await start({ dir, adapter: file({ files: full }) });
+    const { url } = await start({ dir, adapter: file({ files: full }), logger: {} });
     expect((await fetch(`${url}/db`, { method: 'PUT' })).status).toBe(507);
     expect(await (await fetch(`${url}/_all_dbs`)).json()).toEqual([]);
     expect(await readdir(dir)).toEqual(['server.json']);

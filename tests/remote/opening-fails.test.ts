@@ -37,7 +37,7 @@ it('a database that found no room for its first commit is not there, and can be 
 
 it('a database whose folder cannot be looked for is not one that is not there, and hides no other', async () => {
   const databases = await folderWith({});
-  const server = testServer({ databases: databases as never });
+  const server = testServer({ databases: databases as never, logger: {} });
   await server.ask('PUT', '/good');
   // A link to itself: the system refuses to say what is there.
   await symlink('bad', join(databases.dir, 'bad'));

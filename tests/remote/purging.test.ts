@@ -12,7 +12,7 @@ const unknown = (count: number) =>
   Array.from({ length: count }, (_, i) => `1-${i.toString(16).padStart(32, '0')}`);
 
 async function start() {
-  const server = testServer();
+  const server = testServer({ logger: {} });
   await server.ask('PUT', '/db');
   const { rev } = (await server.ask('PUT', '/db/a', {})).body;
   const infos = async () => (await server.ask('GET', '/db/_purged_infos')).body.purged_infos;

@@ -50,7 +50,7 @@ it('goes on in a database that broke, and could not be opened at once', async ()
 });
 
 it('ends when its target is deleted, which it had made', async () => {
-  const server = testServer({ replicator: serverReplicator([]) });
+  const server = testServer({ replicator: serverReplicator([]), logger: {} });
   await server.ask('PUT', '/db');
   await server.ask('PUT', '/db/a', {});
   const request = { source: 'db', target: 'made', continuous: true, create_target: true };

@@ -4,7 +4,7 @@ import { queryCode } from '../../packages/settledb/src/code';
 import { testServer } from './support';
 
 it('a find whose code could not be loaded says so, and the next one loads it', async () => {
-  const { ask } = testServer();
+  const { ask } = testServer({ logger: {} });
   await ask('PUT', '/db');
   await ask('PUT', '/db/a', {});
   const load = vi.spyOn(queryCode, 'load').mockRejectedValueOnce(new Error('too many open files'));

@@ -86,7 +86,7 @@ it('is under way no more when its replicator has thrown, also at once', async ()
   const replicator = () => {
     throw new Error('no');
   };
-  const server = testServer({ replicator });
+  const server = testServer({ replicator, logger: {} });
   expect((await server.ask('POST', '/_replicate', between)).status).toBe(500);
   expect(await tasks(server)).toEqual([]);
 });

@@ -70,7 +70,7 @@ describe('settings of databases', () => {
 
   it('stay with a database that could not be destroyed, but not with one that is gone all the same', async () => {
     const databases = new MemoryDatabases();
-    const server = testServer({ databases });
+    const server = testServer({ databases, logger: {} });
     const { destroy } = databases;
     const fails = (work: () => Promise<unknown>): void => {
       databases.destroy = async () => {
@@ -139,7 +139,7 @@ describe('settings of databases', () => {
       await databases.close();
       await rm(dir, { recursive: true });
     });
-    const server = testServer({ databases });
+    const server = testServer({ databases, logger: {} });
     const dropped: string[] = [];
     const { drop } = databases;
     databases.drop = (name, database) => {
@@ -162,7 +162,7 @@ describe('settings of databases', () => {
     const databases = new MemoryDatabases();
     const dropped: string[] = [];
     Object.assign(databases, { drop: (name: string) => dropped.push(name) });
-    const server = testServer({ databases, anonymous: false, admins: { admin: 'secret' } });
+    const server = testServer({ databases, logger: {}, anonymous: false, admins: { admin: 'secret' } });
     await databases.create('_users');
     const users = (await databases.open('_users'))!;
     users.get = async () => {

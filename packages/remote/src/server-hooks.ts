@@ -8,13 +8,16 @@ export interface Logger {
   error?(line: string, cause: unknown): void;
 }
 
+/** Clients are not told what failed where on this machine, so somebody must be. */
+const TO_CONSOLE: Logger = { error: (line, cause) => console.error(`settledb: ${line}:`, cause) };
+
 /** Calls the logger. */
 export function log(
-  logger: Logger | undefined,
+  logger: Logger = TO_CONSOLE,
   ...said: [info: string] | [error: string, cause: unknown]
 ): void {
   try {
-    const told: unknown = said.length === 1 ? logger?.info?.(...said) : logger?.error?.(...said);
+    const told: unknown = said.length === 1 ? logger.info?.(...said) : logger.error?.(...said);
     if (told instanceof Promise) told.catch(() => {});
   } catch {
     // Nobody is left to tell, and the work that the line is about was done.

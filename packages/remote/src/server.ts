@@ -74,6 +74,7 @@ export interface HandlerOptions extends Accounts {
    * references back, which are refused; `any`: as JavaScript does, where all users are trusted; `none`.
    */
   readonly regex?: RegexPolicy | undefined;
+  /** Default: the server's own failures go to `console.error`, and nothing else is logged. `{}` is silent. */
   readonly logger?: Logger | undefined;
   /** Called first, without asking for a password: returns a page to serve, or undefined to go on. */
   readonly static?:
@@ -123,7 +124,8 @@ export function createAnswerer(options: HandlerOptions): Answerer {
     async answer(request, from = {}) {
       const started = performance.now();
       const answered = await answer(request, from, server, options);
-      log(options.logger, logLine(request, answered, performance.now() - started));
+      // Most servers log no lines, and making one takes 1 µs.
+      if (options.logger?.info) log(options.logger, logLine(request, answered, performance.now() - started));
       return answered;
     },
     close() {

@@ -33,8 +33,6 @@ export async function serve(folder: string, options: Readonly<Record<string, unk
       cors: { origins: cors, credentials: !cors.includes('*') },
     }),
     runStoredFunctions: options['run-stored-functions'] === true,
-    // Clients are not told what failed where on this machine.
-    logger: { error: (line, cause) => console.error(`settledb: ${line}:`, cause) },
   });
   console.log(`${server.url} serves the databases in ${folder}. Ctrl-C stops it.`);
   await new Promise<void>((resolve) => untilAsked(resolve));
