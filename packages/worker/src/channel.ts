@@ -36,7 +36,7 @@ export interface Sink {
   lost(error: unknown, begun: boolean): void;
 }
 
-interface ChannelEvents {
+export interface ChannelEvents {
   told(handle: number, event: string, value: unknown): void;
   /** The handle is open on the database with this id. */
   opened(handle: number, id: string): void;

@@ -9,15 +9,12 @@
 import { closed, onAbort, onPageReturn } from '@settledb/core';
 import { encodeArguments } from './arguments';
 import type { Encoding } from './arguments-scan';
+import { Bond } from './bond';
 import { Call } from './call';
-import { Channel, type Sink } from './channel';
+import type { Channel, Sink } from './channel';
 import { isLocked, workerTerminated } from './errors';
-import { whenGone } from './life';
-import { OwnWorker } from './own-worker';
-import { onGoing } from './page-life';
-import { type Beat, LEFT, OTHER_TAB, OWN, Pulse, UNSEEN } from './pulse';
+import { type Attached, OwnWorker } from './own-worker';
 import type { Targets } from './targets';
-import type { Endpoint } from './wire';
 
 export interface LinkOptions {
   /**
@@ -57,10 +54,7 @@ interface Waiting {
 }
 
 const TIMEOUT_MS = 10_000;
-/** Silences after which a host is left although it says elsewhere that it is the owner: it does not answer here. */
-const SILENCES = 2;
-/** A connection that lived shorter counts as a failure, and the next one waits: 100 ms, doubling, to 6.4 s. */
-const YOUNG_MS = 1_000;
+/** After a connection that died young the next one waits: 100 ms, doubling, to 6.4 s. */
 const BACKOFF_MS = 100;
 const MOST_DOUBLINGS = 6;
 
@@ -73,12 +67,9 @@ export class Link {
   /** Which database each handle is open on, as a host has told. */
   readonly #ids = new Map<number, string>();
   #last = 0;
-  #channel: Channel | undefined;
+  /** With the host that serves this page. */
+  #bond: Bond | undefined;
   #waiting: Waiting[] = [];
-  /** Leaves the channel for another one, as the page is put away or is back. */
-  #leave = (_isBack: boolean): void => {};
-  /** Ends the channel, and the watch over its host. */
-  #end = (_error: unknown): void => {};
   #connecting = false;
   /** Whether a host was ever connected. */
   #met = false;
@@ -89,14 +80,16 @@ export class Link {
   #hurry = (): void => {};
 
   constructor(targets: Targets, options: LinkOptions = {}) {
-    this.#own = new OwnWorker(targets, options.timeout_ms ?? TIMEOUT_MS, (isBack) => this.#leave(isBack));
+    this.#own = new OwnWorker(targets, options.timeout_ms ?? TIMEOUT_MS, (isBack) =>
+      this.#bond?.putAway(isBack),
+    );
     this.#encoding = {
       functions: options.functions ?? 'refuse',
       handleOf: (value) => this.#numbers.get(value),
     };
     // A host that is only now connected begins anew anyway.
     this.#unlisten = onPageReturn((isLong) => {
-      this.#channel?.send(['back', isLong]);
+      this.#bond?.channel.send(['back', isLong]);
       this.#hurry();
     });
   }
@@ -106,8 +99,8 @@ export class Link {
     const number = ++this.#last;
     this.#numbers.set(owner, number);
     this.#handles.set(number, handle);
-    if (this.#channel !== undefined)
-      this.#channel.send(['open', number, handle.name, handle.options, handle.adapter, undefined]);
+    if (this.#bond !== undefined)
+      this.#bond.channel.send(['open', number, handle.name, handle.options, handle.adapter, undefined]);
     else this.#connect();
     return number;
   }
@@ -130,7 +123,7 @@ export class Link {
   /** The handle was closed or destroyed. */
   drop(number: number): void {
     this.#ids.delete(number);
-    if (this.#handles.delete(number)) this.#channel?.send(['drop', number]);
+    if (this.#handles.delete(number)) this.#bond?.channel.send(['drop', number]);
     const dropped = this.#waiting.filter(({ handle, end }) => handle === number && end !== undefined);
     if (dropped.length === 0) return;
     this.#waiting = this.#waiting.filter((each) => !dropped.includes(each));
@@ -148,7 +141,7 @@ export class Link {
   /** Sends the call over the current channel, or over the next. */
   readonly #ask = (call: Call): void => {
     if (call.isAborted()) return;
-    if (this.#channel !== undefined) this.#channel.call(call);
+    if (this.#bond !== undefined) this.#bond.channel.call(call);
     else this.#wait(call);
   };
 
@@ -211,10 +204,9 @@ export class Link {
     this.#closed = true;
     this.#unlisten();
     const error = workerTerminated('The page has let the worker go');
-    if (this.#channel !== undefined) {
-      this.#channel = undefined;
-      this.#end(error);
-    }
+    const bond = this.#bond;
+    this.#bond = undefined;
+    bond?.end(error);
     // Also the calls that this gave back.
     this.#failWaiting(error);
     this.#own.close();
@@ -223,8 +215,8 @@ export class Link {
   }
 
   #use(waiting: Waiting): void {
-    if (this.#channel !== undefined) {
-      waiting.start(this.#channel);
+    if (this.#bond !== undefined) {
+      waiting.start(this.#bond.channel);
       return;
     }
     this.#waiting.push(waiting);
@@ -237,7 +229,7 @@ export class Link {
     void this.#makeChannel().finally(() => {
       this.#connecting = false;
       // Calls that came while an attempt was ending.
-      if (this.#channel === undefined && this.#waiting.length > 0) this.#connect();
+      if (this.#bond === undefined && this.#waiting.length > 0) this.#connect();
     });
   }
 
@@ -250,9 +242,9 @@ export class Link {
     try {
       if (this.#closed) throw workerTerminated('The page has let the worker go');
       if (this.#deaths > 0) await this.#backOff();
-      const { endpoint, welcome, isHeld } = await this.#own.attach();
-      if (this.#closed) return endpoint.close();
-      this.#begin(endpoint, welcome, isHeld);
+      const attached = await this.#own.attach();
+      if (this.#closed) return attached.endpoint.close();
+      this.#begin(attached);
     } catch (error) {
       if (!isLocked(error)) this.#deaths++; // the owner may wake at any time, and was waited for
       this.#failWaiting(error);
@@ -266,87 +258,26 @@ export class Link {
     });
   }
 
-  /** @param isHeld whether the host can tell by a lock of this page that it is gone */
-  #begin(
-    endpoint: Endpoint,
-    { host, lock, link }: { host: string; lock: string | undefined; link?: string | undefined },
-    isHeld: boolean,
-  ): void {
-    const began = performance.now();
-    const events = {
-      told: (number: number, event: string, value: unknown) => {
+  #begin(attached: Attached): void {
+    const bond: Bond = new Bond(attached, this.#own, {
+      told: (number, event, value) => {
         if (event === 'destroyed') this.#ids.delete(number);
         this.#handles.get(number)?.told(event, value);
       },
-      opened: (number: number, id: string) => {
+      opened: (number, id) => {
         if (this.#handles.has(number)) this.#ids.set(number, id);
       },
-      moved: () => leave(workerTerminated('The worker serves no more')),
-      broken: (error: unknown) => gone(error),
-    };
-    const channel = new Channel(endpoint, events);
-    // Nothing else tells a worker that tabs share.
-    const stay = isHeld ? (): void => {} : onGoing(() => channel.send(['going']));
-    const end = (error: unknown): void => {
-      stay();
-      unwatch();
-      pulse.stop();
-      channel.die(error);
-    };
-    const gone = (error: unknown): void => {
-      const isCurrent = this.#channel === channel;
-      if (isCurrent) {
-        this.#channel = undefined;
-        const wasYoung = performance.now() - began < YOUNG_MS;
+      over: (isGone) => {
+        this.#bond = undefined;
+        if (!isGone) return;
         // A connection that answered was of use: the next may follow soon.
-        this.#deaths = wasYoung ? (channel.answered ? 1 : this.#deaths + 1) : 0;
-      }
-      end(error);
-      if (isCurrent) this.#reconnect();
-    };
-    const leave = (error: unknown): void => {
-      if (this.#channel !== channel) return;
-      this.#channel = undefined;
-      pulse.stop();
-      pulse = new Pulse(channel, LEFT, { tick: () => {}, silent: () => end(error) });
-      channel.onIdle = () => end(error);
-      channel.leave(error);
-      this.#reconnect();
-    };
-    const ended = (): void => gone(workerTerminated('The worker has ended'));
-    const looked = (isSeen: boolean): void => {
-      if (isSeen) channel.lock = lock;
-      else if (link === undefined && this.#channel === channel) {
-        pulse.stop();
-        pulse = pulseOf(UNSEEN);
-      }
-    };
-    const unwatch = lock === undefined ? () => {} : whenGone(lock, ended, endpoint, looked);
-    const pulseOf = (beat: Beat): Pulse =>
-      new Pulse(channel, beat, {
-        tick: () => this.#own.keepAwake(),
-        silent: (times) => {
-          const error = workerTerminated('The worker does not answer');
-          if (link === undefined) {
-            this.#own.giveUp();
-            gone(error);
-            return;
-          }
-          this.#own.suspect(host).then(
-            (isGone) => (isGone || times >= SILENCES) && leave(error),
-            () => leave(error),
-          );
-        },
-      });
-    let pulse = pulseOf(link === undefined ? OWN : OTHER_TAB);
-    this.#channel = channel;
+        this.#deaths = bond.isYoung ? (bond.channel.answered ? 1 : this.#deaths + 1) : 0;
+      },
+      next: () => this.#reconnect(),
+    });
+    this.#bond = bond;
     this.#met = true;
-    this.#end = end;
-    // While the page is away, another tab's worker would throw it out of the back/forward cache (Chromium), by what it tells, and by its
-    // wait for the page's lock. A worker that tabs share does not, and goes on with what it does for this page: it sends what was written.
-    this.#leave = (isBack) => {
-      if (isBack || link !== undefined) leave(workerTerminated('The page was put away while it waited'));
-    };
+    const { channel } = bond;
     for (const [number, { name, options, adapter }] of this.#handles)
       channel.send(['open', number, name, options, adapter, this.#ids.get(number)]);
     for (const { start } of this.#waiting.splice(0)) start(channel);

@@ -24,7 +24,8 @@ import {
 } from './targets';
 import { type Endpoint, PROTOCOL, type PutAway, type Welcome } from './wire';
 
-interface Attached {
+/** What is had of a host that will serve this page. */
+export interface Attached {
   readonly endpoint: Endpoint;
   readonly welcome: Welcome;
   /** Whether the page holds a lock that tells the host of its end. */
