@@ -160,10 +160,12 @@ describe('an answer that is not of the expected form', () => {
   it('of a checkpoint is one that is no document', async () => {
     const [a, b] = await openTwo();
     await fill(a, 3);
-    for (const answer of [null, 'ok', []]) {
-      await failureOf(replicate(peer(a, { get: async () => answer }), b));
-      await failureOf(replicate(a, peer(b, { put: async () => answer })));
-    }
+    for (const answer of [null, 'ok', []])
+      for (const [source, target] of [
+        [peer(a, { get: async () => answer }), b],
+        [a, peer(b, { put: async () => answer })],
+      ] as const)
+        expect(await failureOf(replicate(source, target))).toMatchObject({ name: 'unexpected_answer' });
   });
 });
 

@@ -177,9 +177,9 @@ class Side {
     for (let tries = 1; !this.refuses; tries++) {
       const doc = { ...recorded(this.#doc, session, marks), ...revOf(this.#doc) };
       try {
-        const { rev } = await ask(signal, () => this.#peer.put({ _id: this.#id, ...doc } as Doc, { signal }));
-        if (typeof rev !== 'string') throw unexpected('put of a checkpoint without rev');
-        this.#has({ ...doc, _rev: rev });
+        const answer = await ask(signal, () => this.#peer.put({ _id: this.#id, ...doc } as Doc, { signal }));
+        if (typeof answer?.rev !== 'string') throw unexpected('put of a checkpoint without rev');
+        this.#has({ ...doc, _rev: answer.rev });
         return;
       } catch (error) {
         if (isRefusal(error)) this.refuses = true;
