@@ -1,6 +1,7 @@
 /** Room in a full storage: what is kept back of it, who has that, and how long a write waits for what a compaction made free. */
 import { RESERVED_SHARE } from '@settledb/engine';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { PutRecords } from '../../adapters/indexeddb/src/reserve';
 import { Room } from '../../adapters/indexeddb/src/room';
 import type { Work } from '../../adapters/indexeddb/src/transaction';
 
@@ -13,12 +14,17 @@ vi.mock('@settledb/core', async (original) => ({
 /** As `reserve.ts` has it. */
 const RECORD = 256 * 1024;
 const MB = 1024 * 1024;
+const FULL = new DOMException('no room', 'QuotaExceededError');
+
+const after = (_: unknown, step: () => void) => step();
 
 /** A database of nothing but records kept back, in a storage with room for so many of them. */
 class World {
   records = 0;
   quota = Number.POSITIVE_INFINITY;
   tidied = 0;
+  /** Whether the storage finds no room for a record, whatever it says of itself. */
+  isFull = false;
   readonly meta = {
     count: () => ({ result: this.records }),
     put: (bytes: Uint8Array, key: number) => {
@@ -26,6 +32,7 @@ class World {
       // What repeats would be compressed.
       for (const at of [0, RECORD / 2, RECORD - 256])
         expect(new Set(bytes.subarray(at, at + 256)).size).toBeGreaterThan(100);
+      if (this.isFull) throw FULL;
       this.records++;
     },
     delete: (key: number) => {
@@ -34,10 +41,20 @@ class World {
     },
   };
 
+  /** Requests of a commit that puts records, where all of them or none are done. */
+  readonly commit = vi.fn(async (put?: PutRecords): Promise<undefined> => {
+    const { records } = this;
+    try {
+      put?.({ meta: this.meta, after } as never, () => {});
+    } catch (failure) {
+      this.records = records;
+      throw failure;
+    }
+  });
+
   open(): Room {
     const replay = async <Answer>(_: unknown, ask: (work: Work<Answer>) => void) => {
       let answered: Answer | undefined;
-      const after = (_: unknown, step: () => void) => step();
       const answer = (value: Answer) => {
         answered = value;
       };
@@ -81,21 +98,60 @@ async function settled<T>(asked: Promise<T>): Promise<[T, number]> {
   return answer!;
 }
 
-describe('before a write', () => {
-  it('nothing is waited for, unless it is a large one', async () => {
-    expect(room.before(2 * MB - 1)).toBeUndefined();
+describe('of a write', () => {
+  const length = (3 * RECORD) / RESERVED_SHARE;
+
+  it('a share is kept back in its own transaction, if it is a large one', async () => {
+    expect(room.shareOf(2 * MB - 1)).toBeUndefined();
+    const share = await room.shareOf(length);
     expect(world.records).toBe(0);
-    const length = (3 * RECORD) / RESERVED_SHARE;
-    await room.before(length);
-    expect(world.records).toBe(3);
-    expect(room.before(length)).toBeUndefined();
+    await share!.with(world.commit);
+    expect([world.records, world.commit.mock.calls.length]).toEqual([3, 1]);
+    expect(room.shareOf(length)).toBeUndefined();
   });
 
-  it('its share counts with that of what was stored before', async () => {
+  it('the share counts with that of what was stored before', async () => {
     room.stored(RECORD / RESERVED_SHARE);
     await vi.waitFor(() => expect(world.records).toBe(1));
-    await room.before(2 * MB);
+    await (await room.shareOf(2 * MB))!.with(world.commit);
     expect(world.records).toBe(Math.floor(1 + (2 * MB * RESERVED_SHARE) / RECORD));
+  });
+
+  it('that others were before, the share is not known to be kept', async () => {
+    const winners = { epoch: 1, commits: [] };
+    expect(await (await room.shareOf(length))!.with(async () => winners)).toBe(winners);
+    expect(room.shareOf(length)).toBeDefined();
+  });
+
+  it('that finds no room together with its share, as much is kept back as there is room for, and it is tried alone', async () => {
+    world.isFull = true;
+    await (await room.shareOf(length))!.with(async (put) => {
+      try {
+        await world.commit(put);
+      } finally {
+        world.isFull = false;
+        world.quota = 3 * RECORD;
+      }
+    });
+    expect(world.commit.mock.calls.map(([put]) => put !== undefined)).toEqual([true, false]);
+    expect(world.records).toBe(2);
+  });
+
+  it('that is tried again, the share is not', async () => {
+    const share = (await room.shareOf(length))!;
+    const lost = new DOMException('lost', 'AbortError');
+    const tried = share.with(async (put) => {
+      expect(put).toBeDefined();
+      throw lost;
+    });
+    await expect(tried).rejects.toBe(lost);
+    await share.with(world.commit);
+    expect([world.commit.mock.calls, world.records]).toEqual([[[]], 0]);
+  });
+
+  it('nothing is kept back if the browser says that there is no room for it', async () => {
+    world.quota = RECORD;
+    expect(await room.shareOf(length)).toBeUndefined();
   });
 
   it('no more is kept back than there is room for, and twice a record', async () => {
@@ -114,8 +170,7 @@ describe('before a write', () => {
 
   it('a browser that does not say how much room there is, and does not answer either, is waited for a second', async () => {
     vi.stubGlobal('navigator', { storage: { estimate: () => new Promise(() => {}) } });
-    const [, ms] = await settled(room.before((3 * RECORD) / RESERVED_SHARE)!);
-    expect([ms, world.records]).toEqual([1_000, 0]);
+    expect(await settled(room.shareOf(length)!)).toEqual([undefined, 1_000]);
   });
 
   it('no more is kept back than sixteen records', async () => {

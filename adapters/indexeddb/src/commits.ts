@@ -12,6 +12,7 @@ import {
   type Rewrite,
 } from '@settledb/engine';
 import { chunkRecord } from './chunk';
+import type { PutRecords } from './reserve';
 import { checkRecord, checkState, type LogRecord, type State } from './schema';
 import type { Asking, Work } from './transaction';
 
@@ -82,6 +83,7 @@ export function readState(
  *
  * @param alone nobody else is likely to have written: the transaction is committed as soon as the state is found to be as expected,
  *   and undone if the key is taken all the same. Otherwise what has taken the key is read in the same transaction
+ * @param put what is put with it, if anything
  */
 export function addCommit(
   work: Work<JournalState | undefined>,
@@ -89,8 +91,13 @@ export function addCommit(
   by: string,
   expected: Expectation,
   alone: boolean,
+  put?: PutRecords,
 ): void {
   const { log, meta, after, answer, fail } = work;
+  const done = (): void => {
+    answer(undefined);
+    if (alone) work.commit(); // if not early, all requests that matter have succeeded by now
+  };
   const asked = meta.get('state');
   const record: LogRecord = { n, head, tail, by };
   const added = log.add(record, n);
@@ -105,8 +112,8 @@ export function addCommit(
     const undone = objection(checkState(asked.result), expected);
     if (undone !== undefined) return fail(undone);
     if (named.some(({ result }) => result === undefined)) return fail(contentGone());
-    answer(undefined);
-    if (alone) work.commit(); // if not early, all requests have succeeded by now
+    if (put === undefined) done();
+    else put(work, done);
   });
   added.onerror = (event) => {
     if (early) return blameFor(added, work.blame, 'taken');

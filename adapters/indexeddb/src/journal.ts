@@ -37,6 +37,7 @@ import { fateOfCommit, fateOfRewrite } from './fate';
 import { lockManager } from './lock';
 import type { OpenRequest } from './open';
 import { Presence } from './presence';
+import type { PutRecords } from './reserve';
 import { Room } from './room';
 import type { Run } from './run';
 import type { State, StoreName } from './schema';
@@ -185,8 +186,8 @@ export class IndexedDbJournal implements Journal {
     }
     return this.#run('Committing', async () => {
       const length = lengthOf(commit);
-      const keptBack = this.#room.before(length);
-      if (keptBack !== undefined) await keptBack;
+      const asked = this.#room.shareOf(length);
+      const share = asked && (await asked); // for most commits nothing is awaited
       const stores: StoreName[] = commit.segments.length > 0 ? ['log', 'block', 'meta'] : ['log', 'meta'];
       if (commit.places !== undefined || commit.contents !== undefined) stores.push('blob');
       const scope: Scope = { stores, mode: 'readwrite', durability };
@@ -199,9 +200,11 @@ export class IndexedDbJournal implements Journal {
         attempt: (fence, transact) => {
           if (isLone && expected.epoch === this.#epoch && this.#presence.alone())
             return this.#appendSurely(commit, by, durability, transact);
-          return transact(scope, (work) =>
-            addCommit(work, commit, by, { ...expected, fence }, this.#presence.solo),
-          );
+          const add = (put?: PutRecords): Promise<JournalState | undefined> =>
+            transact(scope, (work) =>
+              addCommit(work, commit, by, { ...expected, fence }, this.#presence.solo, put),
+            );
+          return share === undefined ? add() : share.with(add);
         },
         fate: () => fateOfCommit(this.#connection, this.#name, commit.n, by, expected),
       });

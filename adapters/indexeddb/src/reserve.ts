@@ -23,6 +23,11 @@ const META = { stores: ['meta'], mode: 'readwrite' } satisfies Scope;
 /** Records have numbers as keys in `meta`; its other keys are texts. */
 const ALL = (): IDBKeyRange => IDBKeyRange.bound(0, RECORDS_MAX, false, true);
 
+/** Where records are put. */
+type Records = Pick<Work<unknown>, 'meta' | 'after'>;
+/** Puts records in the transaction of a commit. @param done called when they are asked for */
+export type PutRecords = (work: Records, done: () => void) => void;
+
 export class Reserve {
   readonly #connection: Connection;
   readonly #run: Run;
@@ -37,13 +42,19 @@ export class Reserve {
     this.#run = run;
   }
 
-  /**
-   * Keeps about `bytes` back, in whole records, if that leaves room. It is for later use, so a failure is not reported.
-   * @returns a promise for callers that bring so much at once that there may be no room after it
-   */
-  keep(bytes: number): Promise<void> | undefined {
+  /** How many records keep about `bytes` back; 0 if there are that many. */
+  lacks(bytes: number): number {
     const wanted = Math.min(Math.floor(bytes / RECORD_BYTES), RECORDS_MAX);
-    if (wanted <= this.#known) return undefined;
+    return wanted > this.#known ? wanted : 0;
+  }
+
+  /** Keeps about `bytes` back, in whole records, if that leaves room. It is for later use, so a failure is not reported. */
+  keep(bytes: number): void {
+    const wanted = this.lacks(bytes);
+    if (wanted > 0) void this.keepRecords(wanted);
+  }
+
+  keepRecords(wanted: number): Promise<void> {
     this.#keeping ??= this.#keep(wanted)
       .catch(() => {})
       .finally(() => {
@@ -52,13 +63,24 @@ export class Reserve {
     return this.#keeping;
   }
 
+  /** In the transaction of a commit, as its last requests. @param done called when they are made */
+  putWith(work: Records, wanted: number, done: () => void): void {
+    putRecords(work, wanted, RECORDS_MAX, done);
+  }
+
+  /** There are so many records. */
+  saw(known: number): void {
+    this.#known = known;
+    this.#most = Math.max(this.#most, known);
+  }
+
   async #keep(wanted: number): Promise<void> {
     // One record at a time, so that as much is kept as there is room for, and nothing else waits for long.
     while (this.#known < wanted && (await hasRoom())) {
-      this.#known = await this.#run('Keeping room back', () =>
-        this.#connection.replay<number>(META, (work) => keepOne(work, wanted)),
+      const known = await this.#run('Keeping room back', () =>
+        this.#connection.replay<number>(META, (work) => putRecords(work, wanted, 1, work.answer)),
       );
-      this.#most = Math.max(this.#most, this.#known);
+      this.saw(known);
     }
   }
 
@@ -79,18 +101,23 @@ export class Reserve {
   }
 }
 
-/** Answers how many records there are now. */
-function keepOne({ meta, after, answer }: Work<number>, wanted: number): void {
+/** Puts records, `most` at most, until there are as many as `wanted`. @param done is given how many there are then, of those wanted */
+function putRecords(
+  { meta, after }: Records,
+  wanted: number,
+  most: number,
+  done: (known: number) => void,
+): void {
   const count = meta.count(ALL());
   after(count, () => {
-    const known = count.result;
-    if (known < wanted) meta.put(noise(), known);
-    answer(Math.min(known + 1, wanted));
+    const known = Math.min(count.result + most, wanted);
+    for (let at = count.result; at < known; at++) meta.put(noise(), at);
+    done(known);
   });
 }
 
 /** According to the browser, which counts everything that this origin may store. One that does not answer keeps no commit waiting. */
-async function hasRoom(): Promise<boolean> {
+export async function hasRoom(): Promise<boolean> {
   const late = afterTimer(ANSWER_MS).then(() => ({ usage: 0, quota: 0 }));
   const estimate = await Promise.race([navigator.storage?.estimate?.(), late]);
   const { usage = 0, quota = Number.POSITIVE_INFINITY } = estimate ?? {};

@@ -6,11 +6,12 @@ import { after, afterTimer, type MakesRoom, unref } from '@settledb/core';
 import { RESERVED_SHARE } from '@settledb/engine';
 import type { Connection } from './connection';
 import type { Driver } from './open';
-import { Reserve } from './reserve';
+import { hasRoom, Reserve } from './reserve';
 import type { Run } from './run';
+import { Share } from './share';
 import { Tidying } from './tidying';
 
-/** A commit of this many characters may leave no room for its share of the reserve, which is therefore kept back before it. */
+/** A commit of this many characters may leave no room for its share of the reserve, which is therefore kept back together with it. */
 const RESERVE_FIRST = 2 * 1024 * 1024;
 /** Chromium mostly counts freed room some 250 ms after merging. It may take 20 s: then only removing more helps (decisions/0023). */
 const COUNTED_MS = 2_000;
@@ -32,10 +33,12 @@ export class Room {
     this.#tidying = new Tidying(driver);
   }
 
-  /** To be called before a commit of this many characters. @returns what the commit waits for, if anything */
-  before(length: number): Promise<void> | undefined {
+  /** What a commit of this many characters keeps back, if anything; to be asked once, before it. */
+  shareOf(length: number): Promise<Share | undefined> | undefined {
     if (length < RESERVE_FIRST) return undefined;
-    return this.#reserve.keep((this.#storedBytes + length) * RESERVED_SHARE);
+    const lacking = this.#reserve.lacks((this.#storedBytes + length) * RESERVED_SHARE);
+    if (lacking === 0) return undefined;
+    return hasRoom().then((isThere) => (isThere ? new Share(this.#reserve, lacking) : undefined));
   }
 
   /** Content, and what comes without a pause for a checkpoint, has its share kept back too. */
@@ -45,7 +48,7 @@ export class Room {
   }
 
   keepBack(bytes: number): void {
-    void this.#reserve.keep(bytes);
+    this.#reserve.keep(bytes);
   }
 
   /**
