@@ -190,6 +190,24 @@ describe('splitDoc', () => {
     expect(refusal({ _attachments: 'x' }).message).toBe('Bad special document member: _attachments');
   });
 
+  it('takes an underscore elsewhere for what it is: within a field, in a value, or before what JSON has not', () => {
+    for (const [given, body] of [
+      [{ _id: 'a', _rev: REV, geo: { _lat: 1 } }, '{"geo":{"_lat":1}}'],
+      [{ _id: 'a', to: '_blank', snake_case: ['_x', '\\"_y'] }, undefined],
+      [{ _id: 'a', n: 1, _save: () => 1, _tag: Symbol('t'), _none: undefined }, '{"n":1}'],
+      [{ _id: 'a', n: 1, _save: () => 1, _attachments: {} }, '{"n":1}'],
+    ] as const)
+      expect(splitDoc(given).body).toBe(body ?? naiveBody(given));
+    for (const field of ['_odd', '__proto__', '_', '_"'])
+      for (const doc of [
+        { _id: 'a', _rev: REV, n: { _lat: 1 }, [field]: null },
+        { [field]: 1, _id: 'a', _attachments: {} },
+      ])
+        expect(refusal(JSON.parse(JSON.stringify(doc))).message).toBe(
+          `Bad special document member: ${field}`,
+        );
+  });
+
   it('refuses ids that cannot name a document', () => {
     for (const id of [null, {}, 5, true, []]) {
       expect(refusal({ _id: id })).toMatchObject({ status: 400, message: '_id field must contain a string' });
