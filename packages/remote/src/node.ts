@@ -21,7 +21,9 @@ import { type Answerer, createAnswerer, type HandlerOptions, hasHooks } from './
 import { type Answer, errorResponse, failure, NOT_MODIFIED, TextAnswer, toResponse } from './server-answer';
 import { log } from './server-hooks';
 import { serverUuid } from './server-identity';
+import { checkOption, isWhole } from './server-option';
 import { type ServerRequest, splitUrl } from './server-request';
+import { isTexts } from './wire';
 
 export { FolderDatabases, type FolderOptions, type OpenDatabase } from './folder-databases';
 export { serverUuid } from './server-identity';
@@ -119,13 +121,12 @@ function checkOptions({ dir, port, host, hosts, timeouts = {} }: ServerOptions):
       throw new TypeError(`timeouts.${name} must be a whole number of ms, not ${JSON.stringify(ms)}`);
   if (typeof dir !== 'string' || dir === '')
     throw new TypeError(`dir must be the path of a folder, not ${String(dir)}`);
-  if (port !== undefined && !(Number.isInteger(port) && port >= 0 && port <= 65_535))
-    throw new TypeError(`port must be a whole number from 0 to 65535, not ${JSON.stringify(port)}`);
-  if (host !== undefined && (typeof host !== 'string' || host === ''))
-    throw new TypeError(`host must be a name or an address, not ${JSON.stringify(host)}`);
-  if (hosts !== undefined && !(Array.isArray(hosts) && hosts.every((each) => typeof each === 'string')))
-    throw new TypeError('hosts must be a list of names');
+  checkOption('port', port, isPort, 'a whole number from 0 to 65535');
+  checkOption('host', host, (given) => typeof given === 'string' && given !== '', 'a name or an address');
+  if (hosts !== undefined && !isTexts(hosts)) throw new TypeError('hosts must be a list of names');
 }
+
+const isPort = (value: unknown): boolean => isWhole(value) && value >= 0 && value <= 65_535;
 
 type Ask = (request: ServerRequest, both: Partial<Both>) => Answer | Promise<Answer>;
 

@@ -6,6 +6,7 @@
  */
 import { closed, type Database, Turns } from '@settledb/core';
 import type { UsedDatabase } from './server-context';
+import { checkWhole } from './server-option';
 
 /**
  * Databases kept open: as many as CouchDB keeps. A small one takes a file and half a megabyte, and a millisecond or two to open; a
@@ -50,8 +51,7 @@ export class OpenDatabases {
 
   /** @throws TypeError */
   constructor(open: Open, { most = MAX_OPEN, warn }: OpenDatabasesOptions = {}) {
-    if (!(Number.isSafeInteger(most) && most > 0))
-      throw new TypeError(`max_dbs_open must be a whole number from 1, not ${JSON.stringify(most)}`);
+    checkWhole('max_dbs_open', most);
     this.#open = open;
     this.#most = most;
     this.#warnedOf = most;
