@@ -3,6 +3,7 @@
  * document per request (multipart/related). Large data that can be read again is read while it is sent, where the platform can.
  */
 import {
+  type AttachmentEncoding,
   type AttachmentsInput,
   type Bytes,
   badRequest,
@@ -31,10 +32,15 @@ type Attachment = NewAttachment & { readonly stub?: unknown };
 
 /** A document ready to be sent: as JSON together with others, or by itself. */
 export type Outgoing = TextEdit | { readonly alone: Doc; readonly parts: readonly Part[] };
+/** Data that is read already, or while it is sent, and what the document says of it. */
 interface Part {
   readonly name: string;
   readonly type: string;
-  readonly encoding: string | undefined;
+  readonly revpos: number | undefined;
+  readonly encoding: AttachmentEncoding | undefined;
+  readonly digest: string | undefined;
+  /** Bytes of the content, decoded; of no meaning without `encoding`. */
+  readonly length: number | undefined;
   readonly data: Blob | Source;
 }
 
@@ -52,57 +58,81 @@ export async function prepareDoc(
 ): Promise<Outgoing> {
   // Servers take attachments of local documents, where they do, within JSON only.
   const byPath = doc._id !== undefined && !isDotId(doc._id) && !isLocalId(doc._id);
+  const mayStream = byPath && ownFetch && bytes.streamsOut === true;
   const attachments: Record<string, unknown> = Object.create(null);
   const parts: Part[] = [];
-  let size = 0;
-  let mustBeParts = false;
   for (const [name, given] of Object.entries(doc._attachments ?? {}) as [string, Attachment][]) {
     attachments[name] = given;
     // JSON would leave out a function, and the document be stored without its attachment.
     if (!isObject(given)) throw noData(name);
-    if (given.stub === true || given.data === undefined || given.data === null) continue;
-    const { data, encoded, encoding, digest, length, revpos, content_type } = given;
+    const { stub, data, content_type, revpos } = given;
+    if (stub === true || data === undefined || data === null) continue;
     if (typeof data === 'string' && data.length < MULTIPART_BYTES) {
       for (const _piece of decoded(data, bytes)); // Throws for what is not base64.
-      attachments[name] = { content_type, data, ...(revpos === undefined ? {} : { revpos }) };
-      continue;
-    }
-    // Without `encoded` the length means nothing, and the data are read in their order.
-    const isStreamed =
-      ownFetch && byPath && bytes.streamsOut === true && typeof data === 'function' && encoded === true;
-    const blob =
-      isStreamed && encoding === undefined && length !== undefined && length >= STREAMED_BYTES
-        ? new Source(name, length, () => chunksOf(data, bytes, signal))
-        : await toBlob(data, bytes, signal);
-    const type = content_type ?? (blob.type || DEFAULT_TYPE);
-    const packed = encoded === true && encoding !== undefined;
-    const about = { content_type: type, ...(revpos === undefined ? {} : { revpos }) };
-    parts.push({ name, type, encoding: packed ? encoding : undefined, data: blob });
-    attachments[name] = {
-      ...about,
-      follows: true,
-      length: packed ? (length ?? 0) : blob.size,
-      ...(packed ? { encoding, encoded_length: blob.size } : {}),
-      ...(encoded === true && digest !== undefined ? { digest } : {}),
-    };
-    size += blob.size;
-    mustBeParts ||= packed;
+      attachments[name] = { content_type, data, revpos };
+    } else parts.push(await readPart(name, given, bytes, signal, mayStream));
   }
   const made = { ...doc, _attachments: attachments as AttachmentsInput };
-  if (parts.length === 0) return textOf(made);
-  if (byPath && (mustBeParts || size >= MULTIPART_BYTES)) return { alone: made, parts };
-  for (const { name, type, encoding, data } of parts) {
-    if (data instanceof Source) continue; // It is larger than that.
-    const { revpos } = attachments[name] as { revpos?: number };
-    // Base64 within JSON is of the decoded content: JSON cannot say that it is encoded. It would get another digest, and what refers to
-    // it, for which local documents of dumps keep it, would not find it.
-    if (encoding !== undefined && isLocalId(doc._id!))
-      throw notImplemented('A server takes no encoded attachments of _local documents');
-    const content = encoding === undefined ? data.arrayBuffer() : unpacked(data, name);
-    const text = bytes.toBase64([new Uint8Array(await content)]);
-    attachments[name] = { content_type: type, data: text, ...(revpos === undefined ? {} : { revpos }) };
+  const size = parts.reduce((sum, { data }) => sum + data.size, 0);
+  if (byPath && (size >= MULTIPART_BYTES || parts.some(({ encoding }) => encoding !== undefined))) {
+    for (const part of parts) attachments[part.name] = followingStub(part);
+    return { alone: made, parts };
+  }
+  for (const part of parts) {
+    if (part.data instanceof Source) continue; // It is larger than that.
+    const data = await base64Of(part, part.data, doc._id!, bytes);
+    attachments[part.name] = { content_type: part.type, data, revpos: part.revpos };
   }
   return textOf(made);
+}
+
+async function readPart(
+  name: string,
+  given: NewAttachment,
+  bytes: Bytes,
+  signal: AbortSignal,
+  mayStream: boolean,
+): Promise<Part> {
+  const { data, content_type, revpos } = given;
+  // Without `encoded` they mean nothing, and the data are read in their order.
+  const { encoding, digest, length } = given.encoded === true ? given : NOTHING_STATED;
+  const isStreamed =
+    mayStream &&
+    typeof data === 'function' &&
+    encoding === undefined &&
+    length !== undefined &&
+    length >= STREAMED_BYTES;
+  const read = isStreamed
+    ? new Source(name, length, () => chunksOf(data, bytes, signal))
+    : await toBlob(data, bytes, signal);
+  const type = content_type ?? (read.type || DEFAULT_TYPE);
+  return { name, type, revpos, encoding, digest, length, data: read };
+}
+
+const NOTHING_STATED: Partial<NewAttachment> = {};
+
+/** What stands in the document for data that follow it. */
+const followingStub = ({ type, revpos, encoding, digest, length, data }: Part): object => ({
+  content_type: type,
+  revpos,
+  follows: true,
+  ...(encoding === undefined
+    ? { length: data.size }
+    : { length: length ?? 0, encoding, encoded_length: data.size }),
+  digest,
+});
+
+/**
+ * Base64 within JSON is of the decoded content: JSON cannot say that it is encoded.
+ *
+ * @throws not_implemented for a local document: its content would get another digest, and what refers to it, for which local documents
+ *   of dumps keep it, would not find it
+ */
+async function base64Of({ name, encoding }: Part, data: Blob, id: string, bytes: Bytes): Promise<string> {
+  if (encoding !== undefined && isLocalId(id))
+    throw notImplemented('A server takes no encoded attachments of _local documents');
+  const content = await (encoding === undefined ? data.arrayBuffer() : unpacked(data, name));
+  return bytes.toBase64([new Uint8Array(content)]);
 }
 
 const textOf = (doc: Doc): TextEdit => ({ id: doc._id!, rev: doc._rev, json: writtenJson(doc)! });
