@@ -268,32 +268,15 @@ export class Http {
   async #send(call: Call, request: Idle, again: boolean, whole = false): Promise<Response> {
     const { signal } = request;
     const { target, options, auth } = this.#line;
-    const { database, root } = target;
     const { headers } = options;
     const fetch = options.fetch ?? globalThis.fetch;
     const credentials = auth.cookies ? 'include' : options.credentials;
     const given = typeof headers === 'function' ? await this.#ownHeaders(headers, again) : headers;
     const own = await auth.headers();
     signal.throwIfAborted();
-    const url = `${call.base === 'root' ? root : database}${call.path}${formatQuery(call.query)}`;
+    const url = `${call.base === 'root' ? target.root : target.database}${call.path}${formatQuery(call.query)}`;
     const { type = call.body === undefined ? undefined : JSON_TYPE, accept = JSON_TYPE } = call;
-    let body = (call.type === undefined && call.body !== undefined ? writtenJson(call.body) : call.body) as
-      | BodyInit
-      | undefined;
-    let encoding: Record<string, string> | undefined;
-    if (typeof body === 'string' && body.length >= COMPRESSED_LENGTH && options.compress !== false) {
-      const packed = await (await this.#compress())?.(body);
-      signal.throwIfAborted();
-      if (packed !== undefined) {
-        body = packed;
-        encoding = { 'content-encoding': 'gzip' };
-      }
-    }
-    if (typeof body === 'string' && body.length >= LARGE_LENGTH && this.ownFetch) {
-      // undici would keep a text in memory; it takes bytes over as they are sent.
-      body = new TextEncoder().encode(body);
-      request.isLarge = true;
-    }
+    const { body, encoding } = await this.#bodyOf(call, request);
     const isBuffered = this.ownFetch && this.bytes.buffersOut === true;
     const pieces = isBuffered && !whole ? inPieces(url, body) : undefined;
     const stream = call.stream ?? pieces;
@@ -305,7 +288,7 @@ export class Http {
         accept,
         ...own,
         ...(type !== undefined && { 'content-type': type }),
-        ...encoding,
+        ...(encoding && { 'content-encoding': encoding }),
         ...(stream && { 'content-length': String(stream.length) }),
         ...call.headers,
         ...given,
@@ -333,6 +316,25 @@ export class Http {
     }
     auth.heard(response);
     return response;
+  }
+
+  /** The body as it is sent: a long text is compressed, or else bytes. */
+  async #bodyOf(
+    call: Call,
+    request: Idle,
+  ): Promise<{ readonly body: BodyInit | undefined; readonly encoding?: 'gzip' }> {
+    const isValue = call.type === undefined && call.body !== undefined;
+    const body = (isValue ? writtenJson(call.body) : call.body) as BodyInit | undefined;
+    if (typeof body !== 'string') return { body };
+    if (body.length >= COMPRESSED_LENGTH && this.#line.options.compress !== false) {
+      const packed = await (await this.#compress())?.(body);
+      request.signal.throwIfAborted();
+      if (packed !== undefined) return { body: packed, encoding: 'gzip' };
+    }
+    if (body.length < LARGE_LENGTH || !this.ownFetch) return { body };
+    // undici would keep a text in memory; it takes bytes over as they are sent.
+    request.isLarge = true;
+    return { body: new TextEncoder().encode(body) };
   }
 
   /** @throws unreachable with the program's own error as its cause: what its function needs may be back later */
