@@ -2,8 +2,8 @@
 import {
   type BinaryData,
   type BulkDocsRow,
-  badRequest,
   type CallOptions,
+  checkRange,
   either,
   errorWith,
   failureRow,
@@ -13,7 +13,7 @@ import {
   type OpenedAttachment,
   type PutAttachment,
   type Rev,
-  rangeNotSatisfiable,
+  rangeOf,
   STUB_AT_HAND,
   type Stub,
   streamOf,
@@ -123,11 +123,8 @@ export async function openAttachment(
   name: string,
   options: OpenAttachmentOptions & { readonly [STUB_AT_HAND]?: Stub },
 ): Promise<OpenedAttachment> {
-  const { rev, signal, start = 0, end } = options;
-  for (const at of [start, end ?? 0]) {
-    if (!Number.isSafeInteger(at) || at < 0)
-      throw badRequest('start and end must be whole numbers, not negative');
-  }
+  checkRange(options);
+  const { rev, signal } = options;
   const atHand = options[STUB_AT_HAND];
   // Encoded content comes with its document.
   const doc =
@@ -137,9 +134,7 @@ export async function openAttachment(
   const stubs = (doc._attachments ?? {}) as Record<string, Stub>;
   if (!Object.hasOwn(stubs, name)) throw notFound('Document is missing attachment', id);
   const { content_type, digest, revpos, length, encoding, encoded_length } = stubs[name]!;
-  const last = Math.min(end ?? length, length);
-  if ((start > 0 && start >= length) || (end != null && end <= start && length > 0))
-    throw rangeNotSatisfiable();
+  const [start, last] = rangeOf(options, length);
   const whole = start === 0 && last === length;
   const byDoc = { rev: doc._rev, start, last, length };
   if (options.encoded === true && whole && encoding !== undefined && encoded_length !== undefined) {

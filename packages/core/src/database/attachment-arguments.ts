@@ -1,10 +1,12 @@
 /** The arguments of the calls about one attachment, read and refused alike wherever the database is. */
-import { badRequest, invalidIdType, noData, notFound } from '../model/errors';
+import { badRequest, invalidIdType, noData, notFound, rangeNotSatisfiable } from '../model/errors';
 import { isLocalId } from '../model/ids';
 import { parseRev } from '../model/revision';
 import type { AttachmentData, Rev } from '../model/types';
 import type { CallOptions } from '../store/store';
 import { checkName } from './attachment-set';
+import { isCount } from './count';
+import type { OpenAttachmentOptions } from './database';
 import { errorWith } from './edits';
 
 /**
@@ -58,4 +60,19 @@ export function checkAttachmentName(id: string, name: string): void {
   if (id === '' || isLocalId(id)) throw notFound('missing', id);
   if (typeof name !== 'string' || name === '' || name.startsWith('_'))
     throw notFound('Document is missing attachment', id);
+}
+
+/** @throws DatabaseError 400 where it is no range of any content */
+export function checkRange({ start = 0, end }: OpenAttachmentOptions): void {
+  for (const at of [start, end ?? 0])
+    if (!isCount(at)) throw badRequest('start and end must be whole numbers, not negative');
+}
+
+/** What is given of `size` bytes. @throws as {@link checkRange}; DatabaseError 416 when nothing of the range is there */
+export function rangeOf(options: OpenAttachmentOptions, size: number): [start: number, end: number] {
+  checkRange(options);
+  const { start = 0, end } = options;
+  const until = Math.min(end ?? size, size);
+  if (start >= until && !(start === 0 && size === 0)) throw rangeNotSatisfiable();
+  return [start, until];
 }

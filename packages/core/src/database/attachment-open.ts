@@ -1,11 +1,11 @@
 /** One attachment by its name, whole or as a stream. */
 
 import { joinDoc } from '../model/document';
-import { badRequest, notFound, rangeNotSatisfiable } from '../model/errors';
+import { notFound } from '../model/errors';
 import { isLocalId } from '../model/ids';
 import type { BinaryData, ExistingDoc, OpenedAttachment, Rev, Stub } from '../model/types';
 import { type BlobRow, storedBody } from '../store/schema';
-import { STUB_AT_HAND } from './attachment-arguments';
+import { rangeOf, STUB_AT_HAND } from './attachment-arguments';
 import {
   type AttachmentSource,
   gunzipped,
@@ -18,7 +18,6 @@ import {
 import { isEncoded } from './attachment-content';
 import { streamOf } from './attachment-data';
 import type { Stubs } from './attachment-set';
-import { isCount } from './count';
 import type { CallOptions, OpenAttachmentOptions } from './database';
 import { getAny } from './get-history';
 
@@ -161,14 +160,4 @@ async function* told(
   } catch (error) {
     throw error instanceof Swept ? notFound('missing', id) : error;
   }
-}
-
-/** @throws DatabaseError 416 when nothing of the range is there, 400 when it is not a range */
-function rangeOf({ start = 0, end }: OpenAttachmentOptions, size: number): [start: number, end: number] {
-  for (const at of [start, end ?? 0]) {
-    if (!isCount(at)) throw badRequest('start and end must be whole numbers, not negative');
-  }
-  const until = Math.min(end ?? size, size);
-  if (start >= until && !(start === 0 && size === 0)) throw rangeNotSatisfiable();
-  return [start, until];
 }

@@ -1,8 +1,10 @@
 export { DOCS_AS_TEXT } from './all-docs';
 export {
   checkAttachmentName,
+  checkRange,
   type PutAttachment,
   putAttachmentArguments,
+  rangeOf,
   STUB_AT_HAND,
 } from './attachment-arguments';
 export { chunksOf, itemsOf, leaveData, piecesOf, streamOf } from './attachment-data';
