@@ -112,6 +112,26 @@ async function answerChanges(context: DatabaseContext, body: Record<string, unkn
     return new Response(null, { status: 200, headers });
   }
   if (server.isClosing && name !== 'normal') throw closing();
+  const { signal, done, cancel } = takePlace(context);
+  try {
+    return await write({
+      database,
+      options: { ...withoutLarge(options), since },
+      withData: options.attachments === true && options.include_docs === true,
+      heartbeatMs,
+      timeoutMs: heartbeatMs === undefined ? timeoutMs : undefined,
+      signal,
+      done,
+      cancel,
+    });
+  } catch (error) {
+    done();
+    throw error;
+  }
+}
+
+/** A place among the open feeds, until it is given back. @throws service_unavailable if there is none */
+function takePlace({ request, server }: DatabaseContext): Pick<FeedRequest, 'signal' | 'done' | 'cancel'> {
   if (server.feeds.size >= MAX_FEEDS) throw unavailable('Too many feeds are open');
   const ending = new AbortController();
   const end = (): void => ending.abort();
@@ -121,25 +141,12 @@ async function answerChanges(context: DatabaseContext, body: Record<string, unkn
     request.signal.removeEventListener('abort', end);
     server.feeds.delete(ending);
   };
-  if (request.signal.aborted) end();
-  try {
-    return await write({
-      database,
-      options: { ...withoutLarge(options), since },
-      withData: options.attachments === true && options.include_docs === true,
-      heartbeatMs,
-      timeoutMs: heartbeatMs === undefined ? timeoutMs : undefined,
-      signal: ending.signal,
-      done,
-      cancel() {
-        end();
-        done();
-      },
-    });
-  } catch (error) {
+  const cancel = (): void => {
+    end();
     done();
-    throw error;
-  }
+  };
+  if (request.signal.aborted) end();
+  return { signal: ending.signal, done, cancel };
 }
 
 function readOptions({ query, request }: DatabaseContext, body: Record<string, unknown>): ChangesOptions {
@@ -206,18 +213,16 @@ function readFilter(query: Query, body: Record<string, unknown>): ChangesOptions
 async function refuseFunctions({ database, query, server }: DatabaseContext): Promise<void> {
   const filter = query.text('filter') ?? '';
   if (/^(|_design|_doc_ids|_selector)$/.test(filter)) return;
-  const byView = filter === '_view';
-  if (byView && !query.text('view')) throw badRequest('`view` filter parameter is not provided.');
-  if (!byView && filter.startsWith('_')) throw badRequest('unknown builtin filter name');
-  const [ddoc, name, ...more] = (byView ? query.text('view')! : filter).split('/');
-  if (!ddoc || !name || more.length > 0) {
-    throw badRequest(
-      `\`${byView ? 'view' : 'filter'}\` must be of the form \`designname/${byView ? 'view' : 'filter'}name\``,
-    );
-  }
+  const kind = filter === '_view' ? 'view' : 'filter';
+  const path = query.text(kind) ?? '';
+  if (kind === 'view' && path === '') throw badRequest('`view` filter parameter is not provided.');
+  if (kind === 'filter' && path.startsWith('_')) throw badRequest('unknown builtin filter name');
+  const [ddoc, name, ...more] = path.split('/');
+  if (!ddoc || !name || more.length > 0)
+    throw badRequest(`\`${kind}\` must be of the form \`designname/${kind}name\``);
   if (server.validators !== undefined) return;
   const doc = (await database.get(`_design/${ddoc}`)) as Record<string, unknown>;
-  const functions = doc[byView ? 'views' : 'filters'];
+  const functions = doc[`${kind}s`];
   if (!isObject(functions) || !Object.hasOwn(functions, name)) throw notFound(`missing json key: ${name}`);
   throw forbidden('This server does not run the functions of design documents: filter on your side');
 }
