@@ -213,7 +213,7 @@ class Reader {
   }
 
   /** The page, with the data of attachments in the form that was asked for, if it was. */
-  async #received(page: ChangesResult): Promise<ChangesResult> {
+  #received(page: ChangesResult): ChangesResult {
     const { include_docs, attachments } = this.#options;
     if (!include_docs || !attachments) return page;
     const results = page.results.map((row) =>
@@ -229,7 +229,7 @@ class Reader {
       throw badResponse(
         `_changes after ${before} end at ${given.last_seq}: the database was made anew or restored`,
       );
-    const page = await this.#received(given);
+    const page = this.#received(given);
     const { include_docs, return_docs } = this.#options;
     const keep = return_docs !== false && !this.#live;
     for (const [i, row] of page.results.entries()) {
