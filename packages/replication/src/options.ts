@@ -117,30 +117,28 @@ const batchSizes = (given: number | undefined): Settings['batchSize'] => ({
 
 function changesQuery(options: ReplicateOptions): ChangesQuery {
   const { doc_ids, selector, filter, view, query_params } = options;
-  if (doc_ids != null && !isListOfStrings(doc_ids)) {
+  checkFilter(options);
+  const style = options.style ?? (options.winning_revs_only ? 'main_only' : 'all_docs');
+  if (style !== 'all_docs' && style !== 'main_only')
+    throw badRequest(`style must be "all_docs" or "main_only", not "${String(style)}"`);
+  return { style, ...present({ doc_ids, selector, filter, view, query_params }) };
+}
+
+function checkFilter({ doc_ids, selector, filter, view }: ReplicateOptions): void {
+  if (doc_ids != null && !isListOfStrings(doc_ids))
     throw badRequest('`doc_ids` filter parameter is not a list.');
-  }
   if (filter != null && typeof filter !== 'function' && typeof filter !== 'string')
     throw badRequest('`filter` must be a function or a name');
-  if (selector != null && (filter != null ? filter !== '_selector' : view != null)) {
-    const other = typeof filter === 'function' ? 'function' : (filter ?? '_view');
-    throw badRequest(`selector invalid for filter "${other}"`);
-  }
+  const used = filter ?? (view == null ? '_selector' : '_view');
+  if (selector != null && used !== '_selector')
+    throw badRequest(`selector invalid for filter "${typeof used === 'function' ? 'function' : used}"`);
   if (view != null && typeof view !== 'string')
     throw badRequest('`view` filter parameter must be of the form `designname/viewname`');
-  const style = options.style ?? (options.winning_revs_only ? 'main_only' : 'all_docs');
-  if (style !== 'all_docs' && style !== 'main_only') {
-    throw badRequest(`style must be "all_docs" or "main_only", not "${String(style)}"`);
-  }
-  return {
-    style,
-    ...(doc_ids == null ? {} : { doc_ids }),
-    ...(selector == null ? {} : { selector }),
-    ...(filter == null ? {} : { filter }),
-    ...(view == null ? {} : { view }),
-    ...(query_params == null ? {} : { query_params }),
-  };
 }
+
+/** Only what was given: `null` is no filter. */
+const present = <O extends object>(options: O): { [name in keyof O]?: NonNullable<O[name]> } =>
+  Object.fromEntries(Object.entries(options).filter(([, value]) => value != null)) as never;
 
 /** A number that cannot be a position would be taken for one of another database, and everything would be copied. */
 function checkSince(since: ReplicateOptions['since']): Seq | undefined {
