@@ -1,30 +1,33 @@
 /** Ranges of keys as ranges of a store's rows, and as tests on rows in memory. */
 import { type IndexPlace, type Range, toKey, under } from '@settledb/core';
-import type { IndexRange } from './index-reader';
+import type { IndexBound, IndexRange } from './index-reader';
 
 /** The rows of `tag` within `range`. */
 export function storeRange(tag: string, { from, to }: IndexRange): Range {
   const low = from && toKey(from.key);
   // For one key alone, the text is made once, and the two bounds are known as equal by being the same text.
   const high = to && (from !== undefined && to.key === from.key ? low : toKey(to.key));
-  if (low !== undefined && low === high && from!.inclusive && to!.inclusive) {
-    if (from!.id === undefined && to!.id === undefined) return under(tag, low);
-  }
-  const lower = from && [tag, low!, ...(from.id === undefined ? [] : [from.id])];
-  const upper = to && [tag, high!, ...(to.id === undefined ? [] : [to.id])];
-  return {
-    ...(from === undefined || lower === undefined
-      ? { gte: [tag] }
-      : from.inclusive
-        ? { gte: lower }
-        : { gt: [...lower, []] }),
-    ...(to === undefined || upper === undefined
-      ? { lte: [tag, []] }
-      : to.inclusive
-        ? { lte: [...upper, []] }
-        : { lt: upper }),
-  };
+  if (low !== undefined && low === high && isWhole(from!) && isWhole(to!)) return under(tag, low);
+  return { ...lowerBound(tag, low, from), ...upperBound(tag, high, to) };
 }
+
+/** Whether all rows of the key are within the bound. */
+const isWhole = ({ inclusive, id }: IndexBound): boolean => inclusive && id === undefined;
+
+function lowerBound(tag: string, key: string | undefined, bound: IndexBound | undefined): Range {
+  if (key === undefined || bound === undefined) return { gte: [tag] };
+  const place = placeOf(tag, key, bound);
+  return bound.inclusive ? { gte: place } : { gt: [...place, []] };
+}
+
+function upperBound(tag: string, key: string | undefined, bound: IndexBound | undefined): Range {
+  if (key === undefined || bound === undefined) return { lte: [tag, []] };
+  const place = placeOf(tag, key, bound);
+  return bound.inclusive ? { lte: [...place, []] } : { lt: place };
+}
+
+const placeOf = (tag: string, key: string, { id }: IndexBound): readonly string[] =>
+  id === undefined ? [tag, key] : [tag, key, id];
 
 /** Whether a row is within `range`. */
 export function rangeTest({ from, to }: IndexRange): (row: { key: string; id: string }) => boolean {
