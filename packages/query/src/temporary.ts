@@ -69,52 +69,68 @@ export async function mapAll(
   };
   let began: InfoRow | undefined;
   let now: InfoRow | undefined;
-  let byId: string | undefined = '';
-  const size = new ReadSize(BATCH_DOCS);
-  for (let since = 0; ; ) {
-    const limit = size.next;
-    const range: Range = byId === undefined ? { gt: since } : { gt: byId };
-    const order = byId === undefined ? { by: 'seq' } : {};
-    const [[info], docs] = await readBatch(store, { range, ...order, limit }, signal);
-    size.saw(docs.length, docs);
-    now = info;
+  for await (const { docs, info, isAgain } of batches(store, signal)) {
     began ??= info;
+    now = info;
     for (const doc of docs) {
-      if (byId === undefined) latest.set(doc.id, doc.seq);
+      if (isAgain) latest.set(doc.id, doc.seq);
       // Documents that changed since the beginning come later.
-      if (byId === undefined || doc.seq <= began.update_seq) map(doc);
+      if (isAgain || doc.seq <= began.update_seq) map(doc);
       const wait = slices.pause();
       if (wait === undefined) continue;
       await wait;
       signal?.throwIfAborted();
     }
-    const last = docs.at(-1);
-    if (byId !== undefined) {
-      byId = docs.length < limit ? undefined : last?.id;
-      since = began.update_seq;
-      if (byId !== undefined || now.update_seq > since) continue;
-    } else since = last?.seq ?? since;
-    if (docs.length < limit) break;
   }
-  const gone = now.purge_seq === began.purge_seq ? NONE : await missing(store, totals);
+  const { purge_seq, update_seq } = now!; // There is always a first batch.
+  const gone = purge_seq === began!.purge_seq ? NONE : await missing(store, totals);
   const counts = (id: string, seq: number): boolean => (latest.get(id) ?? seq) === seq && !gone.has(id);
   const isPlain = latest.size === 0 && gone.size === 0;
   return {
     rows: isPlain ? rows : rows.filter((row) => counts(row.id, row.seq)),
     total: totals.reduce((sum, [id, seq, count]) => (isPlain || counts(id, seq) ? sum + count : sum), 0),
-    seq: now.update_seq,
+    seq: update_seq,
     isPlain,
   };
 }
 
-async function readBatch(
+interface Batch {
+  readonly docs: readonly DocRow[];
+  /** The counters when they were read. */
+  readonly info: InfoRow;
+  /** These changed since the first batch: they may have been in one before. */
+  readonly isAgain: boolean;
+  readonly isLast: boolean;
+}
+
+/** All documents, by id; then, by seq, those that changed meanwhile. */
+async function* batches(
   store: Store<DatabaseTables>,
-  from: { readonly range: Range; readonly by?: string; readonly limit: number },
   signal: AbortSignal | undefined,
-): Promise<[[InfoRow], DocRow[]]> {
-  const queries = [INFO_QUERY, { from: 'docs', ...from, texts: DOC_TEXTS }] as const;
-  const found = store.readNow(queries) ?? (await store.read(queries, { signal }));
-  return found as [[InfoRow], DocRow[]]; // Opening wrote the row of counters.
+): AsyncGenerator<Batch, void, void> {
+  const size = new ReadSize(BATCH_DOCS);
+  const read = async (range: Range, isAgain = false): Promise<Batch> => {
+    const limit = size.next;
+    const by = isAgain ? { by: 'seq' } : {};
+    const queries = [INFO_QUERY, { from: 'docs', ...by, range, limit, texts: DOC_TEXTS }] as const;
+    const found = store.readNow(queries) ?? (await store.read(queries, { signal }));
+    const [[info], docs] = found as [[InfoRow], DocRow[]]; // Opening wrote the row of counters.
+    size.saw(docs.length, docs);
+    return { docs, info, isAgain, isLast: docs.length < limit };
+  };
+  let batch = await read({ gt: '' });
+  let since = batch.info.update_seq;
+  yield batch;
+  while (!batch.isLast) {
+    batch = await read({ gt: batch.docs.at(-1)!.id }); // It is full.
+    yield batch;
+  }
+  if (batch.info.update_seq === since) return;
+  do {
+    batch = await read({ gt: since }, true);
+    yield batch;
+    since = batch.docs.at(-1)?.seq ?? since;
+  } while (!batch.isLast);
 }
 
 const NONE: ReadonlySet<string> = new Set();
