@@ -46,21 +46,23 @@ export function textField(body: string, name: string): Exclude<Json, object> | u
     if (body.charCodeAt(place) !== QUOTE) continue; // the end of a longer name
     const end = at + name.length;
     const next = body.charCodeAt(end);
-    if (next === COLON) {
-      if (seen > 0 || mayBeWithin(body, place)) {
-        for (; seen < place; seen++) {
-          const code = body.charCodeAt(seen);
-          if (code === QUOTE) isText = !isText;
-          else if (isText)
-            continue; // A brace may stand within a text.
-          else if (code === OPEN) depth++;
-          else if (code === CLOSE) depth--;
-        }
-        if (depth > 1) continue;
+    if (next !== COLON) {
+      if (next === COMMA || next === CLOSE || next === CLOSE_LIST) continue; // a text of a list, or a value
+      return UNTOLD;
+    }
+    if (seen > 0 || mayBeWithin(body, place)) {
+      for (; seen < place; seen++) {
+        const code = body.charCodeAt(seen);
+        if (code === QUOTE) isText = !isText;
+        else if (isText)
+          continue; // A brace may stand within a text.
+        else if (code === OPEN) depth++;
+        else if (code === CLOSE) depth--;
       }
-      if (found >= 0) return UNTOLD;
-      found = end + 1;
-    } else if (next !== COMMA && next !== CLOSE && next !== CLOSE_LIST) return UNTOLD;
+      if (depth > 1) continue;
+    }
+    if (found >= 0) return UNTOLD;
+    found = end + 1;
   }
   return found < 0 ? undefined : valueAt(body, found);
 }
