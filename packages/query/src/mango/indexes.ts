@@ -56,6 +56,19 @@ export interface MadeIndex extends CreateIndexResult {
  */
 export function checkIndexRequest(request: unknown): NewIndex {
   if (!isGroup(request)) throw badRequest('You must provide an index to create');
+  const index = indexIn(request);
+  const fields = fieldsOf(index);
+  const ddoc = nameOf(request.ddoc ?? index.ddoc);
+  const name = nameOf(request.name ?? index.name);
+  const view = viewOf(fields, index.fields, index.partial_filter_selector);
+  const made = `idx-${hash128(0, 0, 0, 0, JSON.stringify([view, name]))}`;
+  return { ddoc: designId(ddoc ?? made), name: name ?? made, fields, view };
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+/** What tells of the index itself: a member of the request, or all of it. */
+function indexIn(request: Members): Members {
   const index = request.index ?? (request.fields === undefined ? undefined : request);
   if (index === undefined) throw invalid('missing_required_key', 'Missing required key: index');
   if (!isGroup(index)) throw invalid('invalid_index', `JSON indexes must be an object, not: ${show(index)}`);
@@ -64,17 +77,15 @@ export function checkIndexRequest(request: unknown): NewIndex {
     throw invalid('invalid_index', `Invalid type for index: ${typeof type === 'string' ? type : show(type)}`);
   if (index !== request) checkKeys(request, REQUEST_KEYS);
   checkKeys(index, INDEX_KEYS);
-  if (index.fields === undefined) throw invalid('missing_required_key', 'Missing required key: fields');
-  const fields = checkFields(index.fields);
-  if (new Set(fields.map(({ direction }) => direction)).size > 1) {
-    const reason = 'Sorts currently only support a single direction for all fields.';
-    throw invalid('unsupported_mixed_sort', reason);
-  }
-  const ddoc = nameOf(request.ddoc ?? index.ddoc);
-  const name = nameOf(request.name ?? index.name);
-  const view = viewOf(fields, index.fields, index.partial_filter_selector);
-  const made = `idx-${hash128(0, 0, 0, 0, JSON.stringify([view, name]))}`;
-  return { ddoc: designId(ddoc ?? made), name: name ?? made, fields, view };
+  return index;
+}
+
+function fieldsOf({ fields: given }: Members): readonly IndexField[] {
+  if (given === undefined) throw invalid('missing_required_key', 'Missing required key: fields');
+  const fields = checkFields(given);
+  if (new Set(fields.map(({ direction }) => direction)).size <= 1) return fields;
+  const reason = 'Sorts currently only support a single direction for all fields.';
+  throw invalid('unsupported_mixed_sort', reason);
 }
 
 const INDEX_KEYS = new Set(['fields', 'partial_filter_selector', 'name', 'ddoc', 'type']);
@@ -82,7 +93,7 @@ const INDEX_KEYS = new Set(['fields', 'partial_filter_selector', 'name', 'ddoc',
 const REQUEST_KEYS = new Set(['index', 'name', 'ddoc', 'type', 'w', 'partitioned']);
 
 /** A `partial_filter_selector` next to `index`, for example, would be ignored and make an index of all documents. */
-function checkKeys(given: Readonly<Record<string, unknown>>, known: ReadonlySet<string>): void {
+function checkKeys(given: Members, known: ReadonlySet<string>): void {
   const unknown = Object.keys(given).find((key) => given[key] !== undefined && !known.has(key));
   if (unknown !== undefined) throw invalid('invalid_key', `Invalid key ${unknown} for this request.`);
 }
