@@ -24,6 +24,19 @@ export interface FollowedEvents {
 const NOTHING = { writes: [], value: true } as const;
 const NONE: readonly never[] = [];
 
+/** An index that follows, as it is now, and what is mapped for it. */
+interface Follower {
+  readonly index: IndexDefinition;
+  readonly state: ViewStateRow;
+  readonly mapped: Mapped;
+}
+
+const follower = (index: IndexDefinition, state: ViewStateRow): Follower => ({
+  index,
+  state,
+  mapped: { view: index.id, docs: [], threw: 0 },
+});
+
 /**
  * @param state of the index, which is behind `info`, both as they are now
  * @param companions indexes that come along if they are about as far
@@ -39,19 +52,17 @@ export function followNow(
 ): boolean {
   if (store.writeNow?.([], () => NOTHING) === undefined) return false;
   const since = state.seq;
-  const behind = [index];
-  const states = [state];
+  const followers = [follower(index, state)];
   const others = new Map<string, IndexDefinition>();
   for (const each of companions) if (each.id !== index.id) others.set(each.id, each);
   const found = others.size === 0 ? NONE : store.readNow([{ from: 'views', keys: [...others.keys()] }])?.[0];
   if (found === undefined) return false;
   for (const other of found) {
     if (other === undefined || other.seq < since || other.seq >= info.update_seq) continue;
-    if (behind.length === MAPS_MAX) break;
-    behind.push(others.get(other.view) as IndexDefinition);
-    states.push(other);
+    if (followers.length === MAPS_MAX) break;
+    followers.push(follower(others.get(other.view) as IndexDefinition, other));
   }
-  const limit = Math.floor(MAPS_MAX / behind.length);
+  const limit = Math.floor(MAPS_MAX / followers.length);
   const range = {
     from: 'docs',
     by: 'seq',
@@ -61,18 +72,18 @@ export function followNow(
   } as const;
   const docs = store.readNow([range])?.[0];
   if (docs === undefined || docs.length > limit) return false;
-  return commit(store, behind, states, docs, info, events);
+  return commit(store, followers, docs, info, events);
 }
 
 function commit(
   store: Store<DatabaseTables>,
-  behind: readonly IndexDefinition[],
-  states: readonly ViewStateRow[],
+  followers: readonly Follower[],
   docs: readonly DocRow[],
   info: InfoRow,
   events: FollowedEvents,
 ): boolean {
   const sources = docs.filter(({ id }) => !isDesignId(id)).map((row) => new Source(row));
+  const states = followers.map(({ state }) => state);
   const ofEach = states.map(({ seq }) => sources.filter(({ row }) => row.seq > seq));
   const old = oldRowsNow(
     store,
@@ -81,8 +92,8 @@ function commit(
   );
   if (old === undefined) return false;
   const errors: unknown[] = [];
-  const mapped = behind.map((index): Mapped => ({ view: index.id, docs: [], threw: 0 }));
-  const through = mapUntilOver(behind, sources, states, mapped, errors) ?? info.update_seq;
+  const through = mapUntilOver(followers, sources, errors) ?? info.update_seq;
+  const mapped = followers.map((each) => each.mapped);
   const after = commitMappedNow(store, mapped, states, old, through, info);
   if (after === undefined) return false;
   const looked = through === info.update_seq ? docs.length : docs.filter(({ seq }) => seq <= through).length;
@@ -93,19 +104,16 @@ function commit(
 
 /** @returns the seq of the last change mapped, if time ran out before all were */
 function mapUntilOver(
-  behind: readonly IndexDefinition[],
+  followers: readonly Follower[],
   sources: readonly Source[],
-  states: readonly ViewStateRow[],
-  mapped: readonly Mapped[],
   errors: unknown[],
 ): number | undefined {
   const began = performance.now();
   const fail = (error: unknown): void => void errors.push(error);
   for (const source of sources) {
     const { seq } = source.row;
-    for (const [i, index] of behind.entries())
-      if (seq > (states[i] as ViewStateRow).seq)
-        mapOne(index, mapperOf(index), source, mapped[i] as Mapped, fail);
+    for (const { index, state, mapped } of followers)
+      if (seq > state.seq) mapOne(index, mapperOf(index), source, mapped, fail);
     if (performance.now() - began >= SLICE_MS && source !== sources.at(-1)) return seq;
   }
   return undefined;
