@@ -97,24 +97,26 @@ class ListScanner {
     for (let i = 0; i < piece.length; i++) {
       const char = piece.charCodeAt(i);
       if (this.#inString) {
-        if (this.#escaped) this.#escaped = false;
-        else if (char === BACKSLASH) this.#escaped = true;
-        else if (char === QUOTE) this.#inString = false;
-        if (this.#inside === undefined && this.#inString && this.#key.length < NAME_LENGTH)
-          this.#key += piece[i];
-      } else if (char === QUOTE) {
-        this.#inString = true;
-        if (this.#inside === undefined) this.#key = '';
-      } else if (char === OPEN_LIST || char === OPEN_OBJECT) {
-        if (this.#opens(char)) from = i + 1;
-      } else if (char === CLOSE_LIST || char === CLOSE_OBJECT) {
-        this.#depth--;
-        if (this.#inside === undefined || this.#depth >= this.#inside) continue;
-        yield* this.#take(piece.slice(from, i));
-        this.#inside = undefined;
-      } else if (char === COMMA && this.#depth === this.#inside) {
-        yield* this.#take(piece.slice(from, i));
-        from = i + 1;
+        this.#readString(char);
+        continue;
+      }
+      switch (char) {
+        case QUOTE:
+          this.#inString = true;
+          if (this.#inside === undefined) this.#key = '';
+          break;
+        case OPEN_LIST:
+        case OPEN_OBJECT:
+          if (this.#opens(char)) from = i + 1;
+          break;
+        case CLOSE_LIST:
+        case CLOSE_OBJECT:
+          if (this.#closes()) yield* this.#take(piece.slice(from, i));
+          break;
+        case COMMA:
+          if (this.#depth !== this.#inside) break;
+          yield* this.#take(piece.slice(from, i));
+          from = i + 1;
       }
     }
     if (this.#inside === undefined) return;
@@ -128,6 +130,14 @@ class ListScanner {
     if (!this.#found) throw notDump();
   }
 
+  #readString(char: number): void {
+    if (this.#escaped) this.#escaped = false;
+    else if (char === BACKSLASH) this.#escaped = true;
+    else if (char === QUOTE) this.#inString = false;
+    if (this.#inside === undefined && this.#inString && this.#key.length < NAME_LENGTH)
+      this.#key += String.fromCharCode(char);
+  }
+
   /** @returns whether this is the list */
   #opens(char: number): boolean {
     this.#depth++;
@@ -137,6 +147,14 @@ class ListScanner {
     this.name = this.#depth === 1 ? '' : this.#key;
     this.#inside = this.#depth;
     this.#found = true;
+    return true;
+  }
+
+  /** @returns whether this was the list */
+  #closes(): boolean {
+    this.#depth--;
+    if (this.#inside === undefined || this.#depth >= this.#inside) return false;
+    this.#inside = undefined;
     return true;
   }
 
