@@ -91,6 +91,13 @@ interface Stubs {
   readonly [name: string]: { readonly digest: string };
 }
 
+/** A dump that is being made. */
+interface Dumping {
+  readonly source: Source;
+  readonly writer: Sections;
+  readonly signal: AbortSignal | undefined;
+}
+
 /** The dump as text, in parts of whole lines. @throws what the database fails with; corrupt for damaged content */
 export async function* parts(
   source: Source,
@@ -102,6 +109,7 @@ export async function* parts(
   // Read first: later changes are in the feed after this position.
   const { update_seq: seq, doc_count } = info;
   const writer = new Sections();
+  const dumping = { source, writer, signal };
   const header: Header = { settledb: FORMAT, version: VERSION, uuid, seq, doc_count };
   writer.add(session === undefined ? header : { ...header, session });
   let at: Seq = 0;
@@ -110,7 +118,7 @@ export async function* parts(
   for await (const { docs, last } of leaves(source, signal)) {
     for (const doc of docs) {
       const content = writer.unknown(doc);
-      if (content.length > 0) yield* withContent(source, doc, content, writer, signal);
+      if (content.length > 0) yield* withContent(dumping, doc, content);
       else writer.add({ doc });
       if (content.length === 0 && !writer.full) continue;
       if (writer.pending) yield writer.close();
@@ -118,7 +126,7 @@ export async function* parts(
     }
     at = last;
   }
-  if (options.local) yield* localParts(source, behind, writer, signal);
+  if (options.local) yield* localParts(dumping, behind);
   writer.add({ end: true, docs: writer.docs, seq });
   yield writer.close();
   report();
@@ -253,18 +261,17 @@ const failed = ({ id, error, reason }: { id: string; error: string; reason: stri
 
 /** A document and its content. If that disappears before its end is read, the document is called gone, and what it became follows. */
 async function* withContent(
-  source: Source,
+  dumping: Dumping,
   doc: AnyDoc,
   content: readonly string[],
-  writer: Sections,
-  signal: AbortSignal | undefined,
   tries = 1,
 ): AsyncGenerator<string> {
+  const { source, writer, signal } = dumping;
   if (writer.pending) yield writer.close();
   writer.add({ doc, content });
   yield writer.close();
   try {
-    for (const name of content) yield* contentOf(source, doc, name, writer, signal);
+    for (const name of content) yield* contentOf(dumping, doc, name);
     return;
   } catch (error) {
     if (!isMissing(error) || tries === TRIES_MAX) throw error;
@@ -275,17 +282,15 @@ async function* withContent(
   // A revision may have become several leaves.
   for (const next of await read(source, [{ id: doc._id, rev: doc._rev }], signal)) {
     const names = writer.unknown(next);
-    if (names.length > 0) yield* withContent(source, next, names, writer, signal, tries + 1);
+    if (names.length > 0) yield* withContent(dumping, next, names, tries + 1);
     else writer.add({ doc: next });
   }
 }
 
 async function* contentOf(
-  source: Source,
+  { source, writer, signal }: Dumping,
   doc: AnyDoc,
   name: string,
-  writer: Sections,
-  signal: AbortSignal | undefined,
 ): AsyncGenerator<string> {
   const stub = (doc._attachments as Stubs)[name]!;
   const options = { rev: doc._rev, encoded: true, signal, [STUB_AT_HAND]: stub };
@@ -309,10 +314,8 @@ async function* contentOf(
 }
 
 async function* localParts(
-  source: Source,
+  { source, writer, signal }: Dumping,
   behind: Behind | undefined,
-  writer: Sections,
-  signal: AbortSignal | undefined,
 ): AsyncGenerator<string> {
   const list = async (of: Pick<Source, 'id' | 'localDocs'>): Promise<readonly ExistingDoc[]> => {
     if (of.localDocs !== undefined) return of.localDocs({ signal });
