@@ -1,12 +1,11 @@
 /**
  * Sends the requests of a recording (shared/couchdb-recordings) to our server and says where its answers differ from
- * CouchDB's.
- *
- * What the server chose and the client sends back (sequences, revisions) is learned on the way and put in place. Equal bodies
- * have equal revisions in CouchDB whatever their id, and not in ours: revisions are learned for each document.
+ * CouchDB's. What the server chose and the client sends back is learned on the way and put in place.
  */
 import { readFileSync } from 'node:fs';
 import { expect, vi } from 'vitest';
+import { Learned } from './learned';
+import { comparable, mediaType, type Part, parse, splitParts } from './recorded-parts';
 import { ORIGIN, type TestServer } from './support';
 
 // biome-ignore lint/suspicious/noExplicitAny: recorded JSON of any form
@@ -41,13 +40,6 @@ interface Step {
   readonly unordered?: readonly string[];
   readonly lenient?: boolean;
   readonly while_open?: readonly Step[];
-}
-
-interface Part {
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body?: Any;
-  readonly bodyBase64?: string;
-  readonly parts?: readonly Part[];
 }
 
 export interface Difference {
@@ -93,8 +85,7 @@ class Replayer implements Replayed {
   readonly differences: Difference[] = [];
   steps = 0;
   readonly #server: TestServer;
-  /** Recorded text → ours, for each document it was learned of (`''`: the last). */
-  readonly #learned = new Map<string, Map<string, string>>();
+  readonly #learned = new Learned();
 
   constructor(server: TestServer) {
     this.#server = server;
@@ -120,7 +111,7 @@ class Replayer implements Replayed {
     const actual = await asking;
     if (/^\/[^/]+\/_compact$/.test(request.path)) await this.#compacted(request);
     for (const { at, value } of step.learn ?? [])
-      this.#learn(value, pick({ response: actual }, at), idOf(request, actual, at));
+      this.#learned.learn(value, pick({ response: actual }, at), idOf(request, actual, at));
     const what = this.#compare(step, actual);
     const { method, path, headers = {} } = request;
     const condition = 'If-Range' in headers ? ' If-Range' : '';
@@ -145,18 +136,18 @@ class Replayer implements Replayed {
     );
     const text =
       bodyBase64 !== undefined
-        ? this.#fillBytes(bodyBase64, headers, id)
+        ? this.#learned.bytes(bodyBase64, headers, id)
         : body === undefined
           ? undefined
           : bodyType === 'text'
             ? body
-            : (bodyText ?? JSON.stringify(this.#fill(body, id)));
-    const response = await this.#server.fetch(ORIGIN + this.#fillText(path, id), {
+            : (bodyText ?? JSON.stringify(this.#learned.json(body, id)));
+    const response = await this.#server.fetch(ORIGIN + this.#learned.text(path, id), {
       method,
       headers: Object.fromEntries(
         sent.map(([name, value]) => [
           name,
-          this.#fillText(value, name === 'Destination' ? docIdOf(`/db/${value}`) : id),
+          this.#learned.text(value, name === 'Destination' ? docIdOf(`/db/${value}`) : id),
         ]),
       ),
       ...(text === undefined ? {} : { body: text }),
@@ -170,50 +161,6 @@ class Replayer implements Replayed {
       text: answer,
       bytes,
     };
-  }
-
-  /** Bytes as recorded, but for what was learned where they are text (a multipart body names revisions). */
-  #fillBytes(base64: string, headers: Record<string, string>, id: string): Uint8Array<ArrayBuffer> {
-    const bytes = Buffer.from(base64, 'base64');
-    const type = Object.entries(headers).find(([name]) => /^content-type$/i.test(name))?.[1] ?? '';
-    if (!type.startsWith('multipart/')) return Uint8Array.from(bytes);
-    // Digests are of the bytes that are sent, whatever ours are.
-    const filled = this.#fillText(bytes.toString('latin1'), id, /^[0-9a-f]{32}$/);
-    return Uint8Array.from(Buffer.from(filled, 'latin1'));
-  }
-
-  #learn(value: string, found: unknown, id: string): void {
-    if (found === undefined || found === null) return;
-    // A revision is learned by its hash, a sequence whole.
-    const ours = /^[0-9a-f]{32}$/.test(value) ? String(found).replace(/^\d+-/, '') : String(found);
-    const byId = this.#learned.get(value) ?? new Map<string, string>();
-    byId.set(id, ours).set('', ours);
-    this.#learned.set(value, byId);
-  }
-
-  #fillText(text: string, id: string, which = /./): string {
-    let filled = text;
-    for (const [value, byId] of this.#learned) {
-      if (which.test(value) && filled.includes(value))
-        filled = filled.replaceAll(value, byId.get(id) ?? byId.get('')!);
-    }
-    return filled;
-  }
-
-  #fill(value: Any, id: string): Any {
-    if (typeof value === 'string') return this.#fillText(value, id);
-    if (Array.isArray(value)) return value.map((item) => this.#fill(item, id));
-    if (typeof value !== 'object' || value === null) return value;
-    const own = value._id ?? value.id ?? id;
-    return Object.fromEntries(
-      Object.entries(value).map(([key, item]) => [
-        key,
-        this.#fill(
-          item,
-          Array.isArray(item) && id === '' && key !== 'docs' && !key.startsWith('_') ? key : own,
-        ),
-      ]),
-    );
   }
 
   #compare(step: Step, actual: Any): string | undefined {
@@ -266,9 +213,17 @@ class Replayer implements Replayed {
         continue;
       }
       // The same place, however it is escaped.
-      if (name === 'location' && found !== undefined && decode(found) === decode(this.#fillText(value, '')))
+      if (
+        name === 'location' &&
+        found !== undefined &&
+        decode(found) === decode(this.#learned.text(value, ''))
+      )
         continue;
-      const known = [value, this.#fillText(value, docIdOf(step.request!.path)), this.#fillText(value, '')];
+      const known = [
+        value,
+        this.#learned.text(value, docIdOf(step.request!.path)),
+        this.#learned.text(value, ''),
+      ];
       if (known.includes(found ?? '')) continue;
       const isVolatile = step.volatile?.some((path) => path.toLowerCase() === `response.headers.${name}`);
       if (isVolatile && found !== undefined) continue;
@@ -301,7 +256,7 @@ class Replayer implements Replayed {
   ): string | undefined {
     if (volatile.some((path) => path.length === 0)) return this.#sameKind(expected, actual, at, id);
     if (typeof expected !== 'object' || expected === null || typeof actual !== 'object' || actual === null) {
-      const filled = typeof expected === 'string' ? [expected, this.#fillText(expected, '')] : [expected];
+      const filled = typeof expected === 'string' ? [expected, this.#learned.text(expected, '')] : [expected];
       return filled.includes(actual) ? undefined : `${at}: ${show(actual)}, CouchDB ${show(expected)}`;
     }
     const own = String(expected.id ?? expected._id ?? id);
@@ -321,12 +276,12 @@ class Replayer implements Replayed {
   #sameKind(expected: Any, actual: Any, at: string, id: string): string | undefined {
     if (!isRev(expected)) return undefined;
     const [generation, hash] = expected.split('-') as [string, string];
-    const known = this.#learned.get(hash)?.get(id);
+    const known = this.#learned.of(hash, id);
     const same =
       isRev(actual) &&
       actual.startsWith(`${generation}-`) &&
       (known === undefined || actual.endsWith(`-${known}`));
-    if (same && known === undefined) this.#learn(hash, actual, id);
+    if (same && known === undefined) this.#learned.learn(hash, actual, id);
     return same ? undefined : `${at}: ${show(actual)} is another revision than CouchDB's ${expected}`;
   }
 }
@@ -334,14 +289,6 @@ class Replayer implements Replayed {
 const isRev = (value: unknown): value is string =>
   typeof value === 'string' && /^\d+-[0-9a-f]{32}$/.test(value);
 const show = (value: unknown): string => JSON.stringify(value)?.slice(0, 100) ?? 'nothing';
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text === '' ? undefined : text;
-  }
-}
 
 function pick(value: Any, path: string): unknown {
   return splitPath(path).reduce((inner, part) => inner?.[part], value);
@@ -360,47 +307,6 @@ function splitPath(path: string): string[] {
   return [...path.matchAll(/\["((?:[^"\\]|\\.)*)"\]|\[([^\]]*)\]|([^.[\]]+)/g)].map(
     ([, quoted, index, name]) => quoted ?? index ?? name!,
   );
-}
-
-const mediaType = (type: string | undefined): string | undefined => type?.split(';')[0]?.trim();
-
-/** What matters of parts: types, and bodies as JSON or text. Other headers depend on how lengths are told. */
-function comparable(parts: readonly Part[]): Any[] {
-  return parts.map(({ headers, body, bodyBase64, parts: inner }) => ({
-    type: mediaType(
-      Object.entries(headers).find(([name]) => name.toLowerCase() === 'content-type')?.[1] ?? undefined,
-    ),
-    ...(inner !== undefined
-      ? { parts: comparable(inner) }
-      : bodyBase64 !== undefined
-        ? { body: Buffer.from(bodyBase64, 'base64').toString('latin1') }
-        : { body }),
-  }));
-}
-
-/** A multipart body taken apart, nested as it is; undefined when it is none. */
-function splitParts(bytes: Buffer, contentType: string | undefined): Part[] | undefined {
-  const boundary = /boundary="?([^";]+)/.exec(contentType ?? '')?.[1];
-  if (boundary === undefined) return undefined;
-  const text = `\r\n${bytes.toString('latin1')}`;
-  const pieces = text.split(`\r\n--${boundary}`).slice(1);
-  if (!pieces.at(-1)?.startsWith('--')) return undefined;
-  return pieces.slice(0, -1).map((piece) => {
-    const end = piece.indexOf('\r\n\r\n');
-    const headers = Object.fromEntries(
-      piece
-        .slice(0, end)
-        .split('\r\n')
-        .filter((line) => line.includes(':'))
-        .map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1).trim()]),
-    );
-    const type = Object.entries(headers).find(([name]) => /^content-type$/i.test(name))?.[1];
-    const body = Buffer.from(piece.slice(end + 4), 'latin1');
-    const inner = type?.startsWith('multipart/') ? splitParts(body, type) : undefined;
-    if (inner !== undefined) return { headers, parts: inner };
-    if (type?.startsWith('application/json')) return { headers, body: parse(body.toString()) };
-    return { headers, bodyBase64: body.toString('base64') };
-  });
 }
 
 /** Events of an eventsource feed, by their changes; heartbeats do not count. */
