@@ -37,6 +37,15 @@ export class MangoContext {
   }
 }
 
+/** Documents to be found. */
+export const people = [
+  { _id: 'ann', age: 31, name: { first: 'Ann', last: 'Lee' }, tags: ['x', 'y'] },
+  { _id: 'bob', age: 25, name: { first: 'Bob', last: 'Lee' }, tags: [] },
+  { _id: 'cid', age: 31, name: { first: 'Cid', last: 'Roe' } },
+  { _id: 'dan', name: { first: 'Dan', last: 'Roe' }, tags: 'x' },
+  { _id: 'eve', age: null, name: { first: 'Eve', last: 'Fox' }, tags: ['y'] },
+];
+
 /** The ids of the documents found, in their order. */
 export async function ids(db: MangoDatabase, selector: object, more: object = {}): Promise<string[]> {
   const { docs } = await db.find({ selector, ...more } as never);

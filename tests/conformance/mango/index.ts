@@ -4,6 +4,7 @@ import { MangoContext, type MangoTraits, type OpenMango } from './context';
 import { findConformance } from './find';
 import { indexesConformance } from './indexes';
 import { planningConformance } from './planning';
+import { selectorsConformance } from './selectors';
 
 export type { MangoDatabase, OpenMango } from './context';
 
@@ -14,6 +15,7 @@ export function mangoConformance(name: string, open: OpenMango, traits: MangoTra
     afterEach(() => context.cleanUp());
     describe('indexes', () => indexesConformance(context));
     describe('find', () => findConformance(context));
+    describe('selectors', () => selectorsConformance(context));
     describe('planning', () => planningConformance(context));
   });
 }
