@@ -143,6 +143,16 @@ describe('documents', () => {
     }
   });
 
+  it('are the same whether the slash of their kind is encoded or not, whatever follows it', async () => {
+    const server = testServer();
+    await server.ask('PUT', '/db');
+    for (const rest of ['d', '%0A', '%0Ad']) {
+      const id = `_design/${decodeURIComponent(rest)}`;
+      expect((await server.ask('PUT', `/db/_design/${rest}`, {})).body).toMatchObject({ ok: true, id });
+      expect((await server.ask('GET', `/db/_design%2F${rest}`)).body).toMatchObject({ _id: id });
+    }
+  });
+
   it('are cached by their revision', async () => {
     const server = testServer();
     await server.ask('PUT', '/db');

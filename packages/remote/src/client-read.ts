@@ -10,6 +10,7 @@ import {
   type GetOptions,
   invalidIdType,
   isLocalId,
+  isReservedId,
   isRev,
   normalizeKeys,
   notFound,
@@ -33,7 +34,7 @@ export const MAX_QUERY_LENGTH = 1_800;
 export function getCall(id: string, options: GetOptions): Call {
   if (typeof id !== 'string') throw invalidIdType();
   // The protocol's own names (`_all_docs`) and the empty one would get an answer, but not a document.
-  if (id === '' || (id.startsWith('_') && !/^_(design|local)\/./s.test(id))) throw notFound('missing', id);
+  if (id === '' || isReservedId(id)) throw notFound('missing', id);
   const { rev, open_revs, latest, signal } = options;
   const since = checkAttsSince(options.atts_since);
   if (rev !== undefined && !isLocalId(id)) parseRev(rev);

@@ -2,7 +2,15 @@
  * Which function answers which path and method. Names are looked up in maps: `/__proto__` is a name like any other.
  */
 
-import { badRequest, type Database, isDatabaseError, isLocalId, notFound, reservedId } from '@settledb/core';
+import {
+  badRequest,
+  type Database,
+  isDatabaseError,
+  isLocalId,
+  isReservedId,
+  notFound,
+  reservedId,
+} from '@settledb/core';
 import { checkDatabaseName } from './names';
 import { enterDatabase, isServerAdmin, requireServerAdmin } from './server-access';
 import { type Answer, methodNotAllowed } from './server-answer';
@@ -216,7 +224,7 @@ function ofDatabase(context: DatabaseContext): Answer | Promise<Answer> {
   if (special !== undefined && rest.length === 0) return call(special, request, (answer) => answer(context));
   if (second === '_index') return deleteIndex(context, segments.slice(2));
   if (DATABASE.has(second)) throw notFound();
-  if (second.startsWith('_') && !/^_(design|local)\/./.test(second)) {
+  if (isReservedId(second)) {
     if (request.method === 'PUT') throw reservedId();
     throw notFound();
   }

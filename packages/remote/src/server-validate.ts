@@ -9,7 +9,9 @@ import {
   evaluate,
   forbidden,
   isDatabaseError,
+  isDesignId,
   isLate,
+  isLocalId,
   type Seq,
   unauthorized,
   whyOf,
@@ -97,8 +99,8 @@ function compiled(id: string, source: string): Validate {
 }
 
 /** Exempt, as in CouchDB: design and local documents. */
-const isSpared = (doc: Readonly<Record<string, unknown>>): boolean =>
-  /^_(design|local)\//.test(String(doc._id));
+const isSpared = ({ _id }: Readonly<Record<string, unknown>>): boolean =>
+  isDesignId(String(_id)) || isLocalId(String(_id));
 
 async function refusalOf(
   { name, database, user, security }: Writing,

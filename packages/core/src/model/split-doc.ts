@@ -13,7 +13,7 @@ import {
   notAwaited,
   reservedId,
 } from './errors';
-import { isLocalId } from './ids';
+import { isLocalId, isReservedId } from './ids';
 import { toJson } from './json';
 import { isLocalRev, isRev } from './revision';
 import type { Revisions } from './types';
@@ -224,7 +224,7 @@ const copied = ([name, given]: [string, unknown]): [string, unknown] => [
 export function checkId(id: unknown): asserts id is string {
   if (typeof id !== 'string') throw invalidIdType();
   if (id === '') throw badRequest('Document id must not be empty');
-  if (id.charCodeAt(0) === UNDERSCORE && !/^_(design|local)\/./s.test(id)) throw reservedId();
+  if (isReservedId(id)) throw reservedId();
   if (/\p{Surrogate}/u.test(id)) throw badRequest('_id must be valid Unicode');
 }
 
