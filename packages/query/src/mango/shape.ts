@@ -35,7 +35,7 @@ const END = '\0';
 /** @returns undefined for queries of any other shape, and for invalid ones */
 export function shapeOf(request: FindRequest): Shape | undefined {
   if (!isGroup(request) || !isGroup(request.selector)) return undefined;
-  const { selector, sort, fields, use_index } = request;
+  const { selector } = request;
   const conditions: Condition[] = [];
   const values: Json[] = [];
   let key = '';
@@ -55,12 +55,16 @@ export function shapeOf(request: FindRequest): Shape | undefined {
     const part = operator === '$eq' ? name : name + END + operator;
     key = key === '' ? part : key + END + END + part;
   }
-  if (sort !== undefined || fields !== undefined || use_index !== undefined) {
-    if (!isListOf(sort, isSortField) || !isListOf(fields, isString)) return undefined;
-    if (!isString(use_index) && !isListOf(use_index, isString)) return undefined;
-    key += END + END + END + JSON.stringify([sort, fields, use_index]);
-  }
-  return { key, conditions, values };
+  const rest = restOf(request);
+  return rest === undefined ? undefined : { key: key + rest, conditions, values };
+}
+
+/** What else a plan depends on, as text. @returns undefined if it is invalid */
+function restOf({ sort, fields, use_index }: FindRequest): string | undefined {
+  if (sort === undefined && fields === undefined && use_index === undefined) return '';
+  if (!isListOf(sort, isSortField) || !isListOf(fields, isString)) return undefined;
+  if (!isString(use_index) && !isListOf(use_index, isString)) return undefined;
+  return END + END + END + JSON.stringify([sort, fields, use_index]);
 }
 
 function isSingle(value: unknown): value is Json {
