@@ -84,25 +84,46 @@ export async function eventSourceFeed(feed: FeedRequest): Promise<Answer> {
 
 const lastLine: Last = (seq, pending) => `${JSON.stringify({ last_seq: seqText(seq), pending })}\n`;
 
-async function* oneShotText(
-  request: FeedRequest,
-  options: ChangesOptions,
+interface Gathered {
+  /** What is still to be sent. */
+  readonly piece: string;
+  readonly count: number;
+  /** Of the last change that had one. */
+  readonly seq: Seq | undefined;
+}
+
+/** Changes as text that follows `opening`, in pieces worth sending. */
+async function* gathered(
+  feed: FeedRequest,
+  changes: ChangesFeed,
+  [first, next]: readonly [first: Frame, next: Frame],
   opening: string,
-): AsyncGenerator<string> {
-  const { database, signal } = request;
-  const feed: ChangesFeed = database.changes({ ...options, signal });
-  const { limit = Number.POSITIVE_INFINITY } = options;
+): AsyncGenerator<string, Gathered, void> {
   let piece = opening;
-  let frame = FIRST;
+  let frame = first;
   let count = 0;
-  for await (const change of feed) {
+  let seq: Seq | undefined;
+  for await (const change of changes) {
     count++;
-    piece = request.withData ? yield* withData(request, frame, piece, change) : piece + textOf(frame, change);
-    frame = NEXT;
+    seq = change.seq ?? seq;
+    piece = feed.withData ? yield* withData(feed, frame, piece, change) : piece + textOf(frame, change);
+    frame = next;
     if (piece.length < PIECE_LENGTH) continue;
     yield piece;
     piece = '';
   }
+  return { piece, count, seq };
+}
+
+async function* oneShotText(
+  request: FeedRequest,
+  options: ChangesOptions,
+  opening: string,
+): AsyncGenerator<string, void, void> {
+  const { database, signal } = request;
+  const feed: ChangesFeed = database.changes({ ...options, signal });
+  const { limit = Number.POSITIVE_INFINITY } = options;
+  const { piece, count } = yield* gathered(request, feed, [FIRST, NEXT], opening);
   const result = whole(await feed, signal);
   const { last_seq, pending = count < limit ? 0 : undefined } = result;
   yield `${piece}\n],\n${ending({ last_seq, pending })}`;
@@ -169,27 +190,18 @@ async function* liveText(
   last: Last,
 ): AsyncGenerator<string> {
   const { database, options, signal } = feed;
-  const limit = options.limit ?? Number.POSITIVE_INFINITY;
-  const { descending } = options;
+  const { limit = Number.POSITIVE_INFINITY, descending, ...unlimited } = options;
   // Descending, the last row is the oldest one, and everything would come again after it.
-  let since = descending === true ? (await database.info()).update_seq : (options.since ?? 0);
-  let count = 0;
-  let piece = '';
+  const latest = descending === true ? (await database.info()).update_seq : undefined;
   const existing: ChangesFeed = database.changes({ ...options, signal });
-  for await (const change of existing) {
-    piece = feed.withData ? yield* withData(feed, frame, piece, change) : piece + textOf(frame, change);
-    count++;
-    if (descending !== true) since = change.seq ?? since;
-    if (piece.length < PIECE_LENGTH) continue;
-    yield piece;
-    piece = '';
-  }
+  const { piece, seq, count: before } = yield* gathered(feed, existing, [frame, frame], '');
   const result = await existing;
-  if (descending !== true && 'last_seq' in result && isBeyond(since, result.last_seq))
+  let since = latest ?? seq ?? options.since ?? 0;
+  if (latest === undefined && 'last_seq' in result && isBeyond(since, result.last_seq))
     since = result.last_seq;
   // Sent even if it is empty: the first piece makes the bridge send the headers.
   yield piece === '' ? heartbeat : piece;
-  const { limit: _limit, descending: _descending, ...unlimited } = options;
+  let count = before;
   const live = new Waiter(database.changes({ ...unlimited, since, live: true, signal }));
   try {
     while (count < limit) {
