@@ -13,6 +13,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { getRequestListener } from '@hono/node-server';
 import { ioError } from '@settledb/core';
+import { checkOption, isWhole } from './check-option';
 import { FolderDatabases, type FolderOptions, type OpenDatabase } from './folder-databases';
 import { Pipelines } from './node-pipeline';
 import { type NodeRequest, PlainHosts, plainRequest } from './node-request';
@@ -21,7 +22,6 @@ import { type Answerer, createAnswerer, type HandlerOptions, hasHooks } from './
 import { type Answer, errorResponse, failure, NOT_MODIFIED, TextAnswer, toResponse } from './server-answer';
 import { log } from './server-hooks';
 import { serverUuid } from './server-identity';
-import { checkOption, isWhole } from './server-option';
 import { type ServerRequest, splitUrl } from './server-request';
 import { isTexts } from './wire';
 

@@ -5,8 +5,8 @@
  * database at a time: a request for one that is being closed gets it opened anew, with all that was written to it.
  */
 import { closed, type Database, Turns } from '@settledb/core';
+import { checkWhole } from './check-option';
 import type { UsedDatabase } from './server-context';
-import { checkWhole } from './server-option';
 
 /**
  * Databases kept open: as many as CouchDB keeps. A small one takes a file and half a megabyte, and a millisecond or two to open; a

@@ -1,7 +1,8 @@
 /** Checks the options of a handler before it serves anyone: a wrong type here might let in somebody unintended. */
+
+import { checkOption, checkWhole } from './check-option';
 import type { HandlerOptions } from './server';
 import type { CorsOptions } from './server-cors';
-import { checkOption, checkWhole } from './server-option';
 import { REGEX_POLICIES } from './server-regex';
 import { isObject, isTexts } from './wire';
 
