@@ -2,8 +2,8 @@
  * Files of other programs: CouchDB's `_all_docs?include_docs=true` and `_bulk_docs`, a bare list of documents, and those of
  * pouchdb-dump. They have no checksums; a file that is cut off is recognized by its JSON.
  */
-import { badRequest, type DatabaseError, isLocalId } from '@settledb/core';
-import { type AnyDoc, damaged, isObject, LINE_LIMIT, truncated } from './format';
+import { badRequest, type DatabaseError, isLocalId, isObject } from '@settledb/core';
+import { type AnyDoc, damaged, LINE_LIMIT, truncated } from './format';
 import type { Writer } from './writer';
 
 const BATCH = 500;

@@ -1,6 +1,6 @@
 /** The form of a line: its checksum tells that it is as it was written, not that a dump wrote it. */
-import { isLocalId } from '@settledb/core';
-import { damaged, isObject, type Line } from './format';
+import { isLocalId, isObject } from '@settledb/core';
+import { damaged, type Line } from './format';
 
 /** What fields must be that are relied on; whether a document is one, the database decides. */
 const FORMS: readonly (readonly [field: string, isSound: (value: unknown) => boolean])[] = [

@@ -15,7 +15,15 @@
  * A sum is the MD5 of the sum before it and the lines since, so that data which is damaged, missing, doubled or moved is found before
  * it is used. Content stands once, with the first document that has it.
  */
-import { corrupt, DatabaseError, type ExistingDoc, Md5, type Seq, SNAPSHOT_ID } from '@settledb/core';
+import {
+  corrupt,
+  DatabaseError,
+  type ExistingDoc,
+  isObject,
+  Md5,
+  type Seq,
+  SNAPSHOT_ID,
+} from '@settledb/core';
 
 export const FORMAT = 'dump';
 export const VERSION = 1;
@@ -128,6 +136,3 @@ export const truncated = (): DatabaseError => damaged('it ends before its end');
 /** What tells contents apart: the digest, and how they are stored. A dump has each once, and whoever loads it looks for it by the same. */
 export const contentKey = (attachment: unknown): string =>
   isObject(attachment) ? `${attachment.digest} ${attachment.encoding ?? ''}` : '';
-
-export const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -2,8 +2,8 @@
  * Content whose first document was not written, for the documents after it that have it too: a dump has it only once. It is noted while
  * it is read, because nobody knows before its end whether the document will be refused.
  */
-import { joined } from '@settledb/core';
-import { type AnyDoc, contentKey, isObject } from './format';
+import { isObject, joined } from '@settledb/core';
+import { type AnyDoc, contentKey } from './format';
 
 /** Bytes in memory at most. What is longer is not held: documents that share it with a refused one are refused too. */
 const MOST_BYTES = 32 * 1024 * 1024;

@@ -2,14 +2,13 @@
  * Loads the lines of a dump, section by section: none is written before its sum was verified. The content of attachments is
  * streamed into the database, which takes it only if it matches its digest.
  */
-import { type Doc, notImplemented, portableBytes, type Seq, streamOf } from '@settledb/core';
+import { type Doc, isObject, notImplemented, portableBytes, type Seq, streamOf } from '@settledb/core';
 import { checkForm } from './form';
 import {
   type AnyDoc,
   Chain,
   damaged,
   type Header,
-  isObject,
   type Line,
   OWN_LOCALS,
   truncated,

@@ -8,6 +8,7 @@ import {
   checkResponse,
   type Database,
   DatabaseError,
+  isObject,
   Md5,
   type Seq,
   untilAborted,
@@ -15,7 +16,7 @@ import {
 } from '@settledb/core';
 import { checkFunction, checkProgress, checkUrl } from './check';
 import { type DumpOptions, gzipped, parts, type Source } from './dump';
-import { damaged, hex, isObject } from './format';
+import { damaged, hex } from './format';
 import { ahead, linesOf, piecesIn, textOf, whileReading } from './lines';
 import { remember } from './remember';
 import { SectionLoader } from './sections';

@@ -1,5 +1,5 @@
 /** `_sum` and `_stats`. */
-import { DatabaseError, type Loose } from '@settledb/core';
+import { DatabaseError, isObject, type Loose } from '@settledb/core';
 import type { Reducer } from './reducers';
 import { valueIn } from './rows';
 
@@ -22,9 +22,6 @@ function add(a: Loose, b: Loose): Loose {
   if (isObject(a) && isObject(b)) return addObjects(a, b);
   throw notSummable(isObject(a) || typeof a === 'number' ? b : a);
 }
-
-const isObject = (value: Loose): boolean =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 function listOf(value: Loose): Loose[] {
   if (Array.isArray(value)) return value;

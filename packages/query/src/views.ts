@@ -10,6 +10,7 @@ import {
   type Evaluate,
   INFO_QUERY,
   type IndexEntry,
+  isObject,
   isQuotaExceeded,
   type MapFunction,
   type Queries,
@@ -103,7 +104,7 @@ export class Views implements Pick<Queries, 'query' | 'queries' | 'viewCleanup' 
     if (typeof view === 'string') return this.#stored(await this.#definitions.find(view, given), plan, given);
     if (typeof view === 'function') return this.#temporary({ map: view }, plan, given);
     // Lists have a method called `map`.
-    const isSource = typeof view === 'object' && view !== null && !Array.isArray(view);
+    const isSource = isObject(view);
     if (!isSource || !['string', 'function'].includes(typeof view.map))
       throw badRequest('A query needs a map function, or the name of a view');
     return this.#temporary(view, plan, given);

@@ -10,6 +10,7 @@ import {
   generationOf,
   hashOf,
   isDatabaseError,
+  isObject,
   type Leaf,
   type OpenRevsRow,
   outranks,
@@ -23,7 +24,7 @@ import * as check from './client-check';
 import { type Call, flag, type Http } from './client-http';
 import type { Received, ReceiveOptions } from './client-parts';
 import { receiveDoc } from './client-receive';
-import { encodeDocId, isDotId, isObject } from './wire';
+import { encodeDocId, isDotId } from './wire';
 
 /** GETs under way at a time: what browsers allow to one host. */
 const CONCURRENT_GETS = 6;

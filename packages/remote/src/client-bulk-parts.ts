@@ -1,9 +1,8 @@
 /** Multipart answers to `_bulk_get`: which part answers which request. */
-import { type ExistingDoc, generationOf, type Rev } from '@settledb/core';
+import { type ExistingDoc, generationOf, isObject, type Rev } from '@settledb/core';
 import { parseJson, readText } from './client-answer';
 import type { Call, Http } from './client-http';
 import { type Received, type ReceiveOptions, receiveParts } from './client-parts';
-import { isObject } from './wire';
 
 interface Asked {
   readonly id: string;

@@ -13,6 +13,8 @@ import {
   type DatabaseError,
   type ExistingDoc,
   failureRow,
+  isObject,
+  isTexts,
   type OpenRevsRow,
   type Rev,
   type RevsDiffResult,
@@ -21,7 +23,7 @@ import {
   type Written,
 } from '@settledb/core';
 import { badResponse } from './client-error';
-import { fromWireError, isObject, isTexts } from './wire';
+import { fromWireError } from './wire';
 
 const isRevText = (value: unknown): value is Rev => typeof value === 'string' && /^\d+-/.test(value);
 const isSeq = (value: unknown): value is Seq => typeof value === 'string' || typeof value === 'number';

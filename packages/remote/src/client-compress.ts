@@ -1,6 +1,6 @@
 /** Compressed request bodies: finds out whether a server accepts them, and makes them. */
+import { isObject } from '@settledb/core';
 import type { Http } from './client-http';
-import { isObject } from './wire';
 
 /** @returns undefined for a text that is better sent as it is */
 export type Compressor = (text: string) => Promise<Blob | undefined>;

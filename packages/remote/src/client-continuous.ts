@@ -1,10 +1,11 @@
 /** A continuous feed: one request, a line for each change as it comes. */
+
 import type { Change, ChangesResult } from '@settledb/core';
+import { isObject } from '@settledb/core';
 import { decode, parseJson } from './client-answer';
 import { checkChanges } from './client-check';
 import { badResponse } from './client-error';
 import type { Call, Http } from './client-http';
-import { isObject } from './wire';
 
 /** Characters of one line: a change with its document. */
 const MAX_LINE_LENGTH = 2 ** 27;

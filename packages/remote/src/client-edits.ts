@@ -9,6 +9,7 @@ import {
   errorInList,
   errorWith,
   isLocalId,
+  isObject,
   missingId,
   parseRev,
   type Rev,
@@ -17,7 +18,7 @@ import {
   uuid,
   writtenJson,
 } from '@settledb/core';
-import { isDotId, isObject } from './wire';
+import { isDotId } from './wire';
 
 interface Named {
   readonly id: string;

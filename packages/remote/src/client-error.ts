@@ -1,6 +1,6 @@
 /** Failures of requests as DatabaseErrors: errors a server reported, answers it should not have given, and missing answers. */
-import { DatabaseError, type DatabaseErrorInit, isDatabaseError } from '@settledb/core';
-import { fromWireError, isObject } from './wire';
+import { DatabaseError, type DatabaseErrorInit, isDatabaseError, isObject } from '@settledb/core';
+import { fromWireError } from './wire';
 
 /** A failure of a request. `status` 502 `bad_response`, 503 `unreachable` and 504 `timeout` were made on this side. */
 export class RemoteError extends DatabaseError {

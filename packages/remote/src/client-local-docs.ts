@@ -2,11 +2,10 @@
  * How a page reads a `_local` document: by `_local_docs`, which answers 200 even if there is none. A GET would answer 404,
  * and a browser writes each 404 to the console, where people take it for a fault.
  */
-import { type ExistingDoc, isDatabaseError, isLocalId, notFound } from '@settledb/core';
+import { type ExistingDoc, isDatabaseError, isLocalId, isObject, notFound } from '@settledb/core';
 import { checkDoc } from './client-check';
 import { badResponse } from './client-error';
 import type { Http } from './client-http';
-import { isObject } from './wire';
 
 /** Answers of servers that do not know the request, or allow it only to some. */
 const REFUSALS: readonly number[] = [400, 401, 403, 404, 405, 415, 501];

@@ -1,7 +1,6 @@
 /** What a remote database may be told. */
-import { type Bytes, badRequest } from '@settledb/core';
+import { type Bytes, badRequest, isObject } from '@settledb/core';
 import type { HeaderSource, HttpOptions } from './client-http';
-import { isObject } from './wire';
 
 export interface RemoteOptions {
   /** Used for every request instead of the platform's `fetch`. */

@@ -11,6 +11,7 @@ import {
   type Doc,
   decoded,
   isLocalId,
+  isObject,
   type NewAttachment,
   noData,
   notImplemented,
@@ -21,7 +22,7 @@ import {
 import type { TextEdit } from './client-edits';
 import type { Call, OutStream } from './client-http';
 import { closing, partHead, quoteFilename } from './multipart';
-import { DEFAULT_TYPE, encodeDocId, isDotId, isObject, JSON_TYPE } from './wire';
+import { DEFAULT_TYPE, encodeDocId, isDotId, JSON_TYPE } from './wire';
 
 /** From this size on, data that can be read as often as it must be sent is not held in memory, if the platform can send streams. */
 const STREAMED_BYTES = 1024 * 1024;

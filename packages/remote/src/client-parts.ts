@@ -2,7 +2,13 @@
  * `_bulk_get` and `open_revs` as multipart: documents with their attachments as bytes, each checked by length and digest as the
  * source stores it.
  */
-import { type AttachmentsOptions, type Bytes, type ExistingDoc, isDatabaseError } from '@settledb/core';
+import {
+  type AttachmentsOptions,
+  type Bytes,
+  type ExistingDoc,
+  isDatabaseError,
+  isObject,
+} from '@settledb/core';
 import { MAX_ANSWER_LENGTH, MAX_ATTACHMENT_BYTES, parseJson, readText } from './client-answer';
 import { differs } from './client-check';
 import { badResponse, type RemoteError } from './client-error';
@@ -10,7 +16,7 @@ import type { Opened } from './client-http';
 import { checkHashed } from './client-receive';
 import { boundaryOf, type Part, readMultipart } from './multipart';
 import { attachmentOrder } from './multipart-order';
-import { isObject, typeOf } from './wire';
+import { typeOf } from './wire';
 
 /** Characters by which a part counts besides its own: an object takes more room than a short text. */
 const PART_LENGTH = 100;

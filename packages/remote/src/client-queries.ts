@@ -20,6 +20,7 @@ import {
   type IndexList,
   isDatabaseError,
   isDescending,
+  isObject,
   type MapFunction,
   normalizeKey,
   notImplemented,
@@ -40,7 +41,7 @@ import { badResponse } from './client-error';
 import { type Call, flag, formatQuery, type Http } from './client-http';
 import { MAX_QUERY_LENGTH } from './client-read';
 import { receiveDoc } from './client-receive';
-import { encodePart, isDotId, isObject } from './wire';
+import { encodePart, isDotId } from './wire';
 
 /** Its subclass says who answers once the database is known to exist. */
 export abstract class RemoteQueries<Content extends object> implements Required<Queries<Content>> {

@@ -12,6 +12,7 @@ import {
   isLocalId,
   isReservedId,
   isRev,
+  isTexts,
   normalizeKeys,
   notFound,
   notImplemented,
@@ -25,7 +26,7 @@ import { bulkGetOver } from './client-bulk-get';
 import * as check from './client-check';
 import { type Call, flag, formatQuery, type Http } from './client-http';
 import { receiveDoc } from './client-receive';
-import { encodeDocId, fromWireError, isDotId, isTexts } from './wire';
+import { encodeDocId, fromWireError, isDotId } from './wire';
 
 /** Characters of a query beyond which the options go into the body: servers and proxies accept up to 8,000, some only 2,000. */
 export const MAX_QUERY_LENGTH = 1_800;

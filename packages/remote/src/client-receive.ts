@@ -6,10 +6,11 @@ import {
   type ExistingDoc,
   exactBytes,
   type Hasher,
+  isObject,
 } from '@settledb/core';
 import { substituted } from './client-check';
 import { badResponse } from './client-error';
-import { isObject, typeOf } from './wire';
+import { typeOf } from './wire';
 
 /**
  * Gives data in the form that was asked for, and only if it is what the server says it is.

@@ -4,7 +4,9 @@
  *
  * The attachments before it are received too, and skipped.
  */
+
 import type { ExistingDoc } from '@settledb/core';
+import { isObject } from '@settledb/core';
 import { parseJson, readText } from './client-answer';
 import * as check from './client-check';
 import type { Call, Http } from './client-http';
@@ -12,7 +14,7 @@ import { asAnswer, boundaryIn, lacking, nextPart } from './client-parts';
 import { checkHashed } from './client-receive';
 import { readMultipart } from './multipart';
 import { attachmentOrder } from './multipart-order';
-import { encodeDocId, isObject } from './wire';
+import { encodeDocId } from './wire';
 
 const documentCall = ({ _id, _rev }: ExistingDoc, signal: AbortSignal | undefined): Call => ({
   method: 'GET',

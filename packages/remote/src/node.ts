@@ -12,7 +12,7 @@ import {
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { getRequestListener } from '@hono/node-server';
-import { ioError } from '@settledb/core';
+import { ioError, isTexts } from '@settledb/core';
 import { checkOption, isWhole } from './check-option';
 import { FolderDatabases, type FolderOptions, type OpenDatabase } from './folder-databases';
 import { Pipelines } from './node-pipeline';
@@ -23,7 +23,6 @@ import { type Answer, errorResponse, failure, NOT_MODIFIED, TextAnswer, toRespon
 import { log } from './server-hooks';
 import { serverUuid } from './server-identity';
 import { type ServerRequest, splitUrl } from './server-request';
-import { isTexts } from './wire';
 
 export { FolderDatabases, type FolderOptions, type OpenDatabase } from './folder-databases';
 export { serverUuid } from './server-identity';

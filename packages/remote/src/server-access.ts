@@ -1,9 +1,8 @@
 /** Who may do what: CouchDB's rules on server administrators, and on the security object of a database. */
-import { type DatabaseError, forbidden, unauthorized } from '@settledb/core';
+import { type DatabaseError, forbidden, isObject, isTexts, unauthorized } from '@settledb/core';
 import { NOBODY, USERS_DATABASE, type User } from './server-auth';
 import type { Context, DatabaseContext } from './server-context';
 import { DEFAULT_SECURITY, type Names, type Security } from './server-settings';
-import { isObject, isTexts } from './wire';
 
 export const isServerAdmin = ({ roles }: User): boolean => roles.includes('_admin');
 

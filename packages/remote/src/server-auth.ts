@@ -4,7 +4,7 @@
  * Accounts are those of `admins`, who may do everything, and the documents in `_users`; credentials are basic ones or the
  * cookie that `POST /_session` gives. After some failures, a name is locked for the address that they came from.
  */
-import { type Database, type DatabaseError, unauthorized, unlessMissing } from '@settledb/core';
+import { type Database, type DatabaseError, isObject, unauthorized, unlessMissing } from '@settledb/core';
 import type { Databases } from './server-context';
 import { type Cookies, readCookie } from './server-cookies';
 import { personOf } from './server-hooks';
@@ -12,7 +12,7 @@ import { Locks } from './server-locks';
 import { DEFAULT_ITERATIONS, Passwords, sameText, toHex } from './server-passwords';
 import type { ServerRequest } from './server-request';
 import { withDatabase } from './server-uses';
-import { isObject, parseBasic } from './wire';
+import { parseBasic } from './wire';
 
 export interface Accounts {
   /** Administrators, name → password. They may do everything. */

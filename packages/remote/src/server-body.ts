@@ -1,11 +1,11 @@
 /** The body of a request: bounded while it arrives, decompressed, as text or JSON. */
-import { badRequest, type DatabaseError, isDatabaseError, joined, tooLarge } from '@settledb/core';
+import { badRequest, type DatabaseError, isDatabaseError, isObject, joined, tooLarge } from '@settledb/core';
 import { failure } from './server-answer';
 import type { ServerState } from './server-context';
 import { decodeUtf8, parseJson } from './server-json';
 import { type ServerRequest, SMALL_BODY } from './server-request';
 import type { BodyRoom } from './server-room';
-import { isObject, JSON_TYPE } from './wire';
+import { JSON_TYPE } from './wire';
 
 /** ms that a client may take between two pieces of a body. Slower ones hold memory and a connection for nothing. */
 const BODY_IDLE_MS = 30_000;

@@ -9,7 +9,9 @@ import {
   type ExistingDoc,
   isDatabaseError,
   isLocalId,
+  isObject,
   isRev,
+  isTexts,
   type JsonSource,
   type OpenRevsRow,
   uuid,
@@ -25,7 +27,7 @@ import { type OpenDoc, openDoc, roomAhead, whileThere } from './server-opened';
 import { portionsOf } from './server-portions';
 import { type Element, gatheredResponse, listText, type Text } from './server-several';
 import { respondWith, textStream, toStream } from './server-streams';
-import { isObject, isTexts, JSON_TYPE } from './wire';
+import { JSON_TYPE } from './wire';
 
 /**
  * Documents read at a time by `_bulk_get`. One may be named as often as a request has room for, so they are never all held: with

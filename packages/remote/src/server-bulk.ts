@@ -5,6 +5,7 @@ import {
   type Doc,
   failureRow,
   isDatabaseError,
+  isTexts,
   type Rev,
   type RevsDiffResult,
   TEXTS,
@@ -21,7 +22,6 @@ import { parseJson } from './server-json';
 import { portionsOf } from './server-portions';
 import { textsOf } from './server-texts';
 import { checkSize, isToBeStored, prepareWrites } from './server-write';
-import { isTexts } from './wire';
 
 /** Documents of `_bulk_docs` written in one commit: more than replicators send. Others wait for as many, 0.2 to 0.4 s. */
 const WRITTEN_AT_ONCE = 10_000;

@@ -8,6 +8,8 @@ import {
   type ChangesOptions,
   type Database,
   forbidden,
+  isObject,
+  isTexts,
   notFound,
   type Seq,
 } from '@settledb/core';
@@ -28,7 +30,6 @@ import type { Query } from './server-query';
 import { withoutLarge } from './server-row-data';
 import { takeSelector } from './server-selector';
 import { seqText } from './server-seq';
-import { isObject, isTexts } from './wire';
 
 /** Smallest ms between heartbeats; more frequent ones would be a load of their own. */
 const MIN_HEARTBEAT_MS = 100;

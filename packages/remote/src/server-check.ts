@@ -1,10 +1,10 @@
 /** Checks the options of a handler before it serves anyone: a wrong type here might let in somebody unintended. */
 
+import { isObject, isTexts } from '@settledb/core';
 import { checkOption, checkWhole } from './check-option';
 import type { HandlerOptions } from './server';
 import type { CorsOptions } from './server-cors';
 import { REGEX_POLICIES } from './server-regex';
-import { isObject, isTexts } from './wire';
 
 /** @throws TypeError that names the option */
 export function checkHandlerOptions({

@@ -1,6 +1,5 @@
 /** The form of design documents, as CouchDB demands it. Their functions are not inspected. */
-import { DatabaseError } from '@settledb/core';
-import { isObject } from './wire';
+import { DatabaseError, isObject } from '@settledb/core';
 
 const invalid = (reason: string): DatabaseError =>
   new DatabaseError({ status: 400, name: 'invalid_design_doc', reason });

@@ -12,7 +12,9 @@ import {
   type GetOptions,
   isLocalId,
   isLocalRev,
+  isObject,
   isRev,
+  isTexts,
   notFound,
   type OpenRevsRow,
   type Rev,
@@ -40,7 +42,7 @@ import type { ServerRequest } from './server-request';
 import { type Element, gatheredResponse, jsonOf, listText } from './server-several';
 import { respondWith, textStream, toStream } from './server-streams';
 import { checkSize, prepareWrite } from './server-write';
-import { encodeDocId, encodePart, isObject, isTexts, JSON_TYPE } from './wire';
+import { encodeDocId, encodePart, JSON_TYPE } from './wire';
 
 type Body = Record<string, unknown>;
 

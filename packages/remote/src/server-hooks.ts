@@ -1,4 +1,5 @@
 /** Functions that a program gives the server to call: their answers are checked, and errors of its logger are ignored. */
+import { isTexts } from '@settledb/core';
 import type { Person } from './server-auth';
 
 export interface Logger {
@@ -28,9 +29,7 @@ export function log(
 export function personOf(given: unknown): Person | undefined {
   if (given === undefined || given === null) return undefined;
   const { name, roles } = given as Partial<Person>;
-  const isPerson =
-    typeof name === 'string' && Array.isArray(roles) && roles.every((role) => typeof role === 'string');
-  if (!isPerson)
+  if (typeof name !== 'string' || !isTexts(roles))
     throw new TypeError(`authenticate must give { name, roles: [] } or undefined, not ${kindOf(given)}`);
   return { name, roles };
 }

@@ -8,6 +8,7 @@ import {
   bestBytes,
   type DatabaseError,
   type Doc,
+  isObject,
   piecesOf,
   tooLarge,
   uuid,
@@ -28,7 +29,7 @@ import { parseUtf8Json } from './server-json';
 import type { OpenDoc } from './server-opened';
 import type { ServerRequest } from './server-request';
 import { toStream } from './server-streams';
-import { isObject, JSON_TYPE } from './wire';
+import { JSON_TYPE } from './wire';
 
 /**
  * Attachments of one document that a client may send: more than a document can be worked with. Each is held while all are taken in, and

@@ -2,14 +2,20 @@
  * Views and indexes over HTTP: `_view`, `_info`, `_index`. The database decides what they mean; for a database without indexes the
  * answer is 501.
  */
-import { badRequest, type CreateIndexRequest, notFound, notImplemented, type Queries } from '@settledb/core';
+import {
+  badRequest,
+  type CreateIndexRequest,
+  isTexts,
+  notFound,
+  notImplemented,
+  type Queries,
+} from '@settledb/core';
 import { requireAdmin } from './server-access';
 import { type Answer, failure, jsonResponse, methodNotAllowed } from './server-answer';
 import { readObject, upTo } from './server-body';
 import type { DatabaseContext, DatabaseRoute } from './server-context';
 import { checkSelectors } from './server-selector';
 import { view } from './server-views';
-import { isTexts } from './wire';
 
 /** Indexes that are no longer defined are dropped; a database without any has nothing to drop. No content type is asked for, as in CouchDB. */
 export const viewCleanup: DatabaseRoute = async (context) => {

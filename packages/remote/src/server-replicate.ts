@@ -2,14 +2,21 @@
  * `_replicate` and `_active_tasks`. The replicator is passed in: this package knows no replication, and a server that
  * fetches whatever URL it is told would be a way into the network around it. So this is offered only where one was passed.
  */
-import { badRequest, hash128, notFound, notImplemented, untilAborted } from '@settledb/core';
+import {
+  badRequest,
+  hash128,
+  isObject,
+  isTexts,
+  notFound,
+  notImplemented,
+  untilAborted,
+} from '@settledb/core';
 import { nameOf } from './client-name';
 import { requireServerAdmin } from './server-access';
 import { type Answer, closing, jsonResponse, unavailable } from './server-answer';
 import { readObject } from './server-body';
 import type { Context, Databases } from './server-context';
 import { log } from './server-hooks';
-import { isObject, isTexts } from './wire';
 
 /** A request to `_replicate`, checked. `source` and `target` are URLs or names of databases here. */
 export interface ReplicateRequest {

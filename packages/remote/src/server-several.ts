@@ -2,10 +2,10 @@
  * Answers made piece by piece, each when the client has taken those before it; several lists in one answer among them:
  * `{ "results": [list, list, …] }`.
  */
-import { badRequest } from '@settledb/core';
+import { badRequest, isObject } from '@settledb/core';
 import { type Answer, jsonTextResponse } from './server-answer';
 import { respondWith, textStream } from './server-streams';
-import { isObject, JSON_TYPE } from './wire';
+import { JSON_TYPE } from './wire';
 
 /** Queries of one request, each a list of its own. */
 const MAX_QUERIES = 1_000;

@@ -2,10 +2,9 @@
  * The documents of `_users`: checked by CouchDB's rules, their passwords replaced by hashes. Only server
  * administrators reach this database.
  */
-import { forbidden, isDesignId, isLocalId, show } from '@settledb/core';
+import { forbidden, isDesignId, isLocalId, isTexts, show } from '@settledb/core';
 import { userId } from './server-auth';
 import { hashPassword } from './server-passwords';
-import { isTexts } from './wire';
 
 type Body = Readonly<Record<string, unknown>>;
 

@@ -12,13 +12,13 @@ import {
   isDesignId,
   isLate,
   isLocalId,
+  isObject,
   type Seq,
   unauthorized,
   whyOf,
 } from '@settledb/core';
 import type { User } from './server-auth';
 import type { Security } from './server-settings';
-import { isObject } from './wire';
 
 /** Functions of one database, which are kept, and each asked at every write. With more of them nothing is written: none is passed over. */
 const MAX_VALIDATORS = 1_000;

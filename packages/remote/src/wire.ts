@@ -101,16 +101,6 @@ export function fromWireError(wire: WireError, docId: string | undefined, status
   return new DatabaseError({ status: status ?? ROW_STATUS.get(name) ?? 500, name, reason, docId });
 }
 
-/** True for a plain JSON object: not `null`, not a list. */
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** A list of strings. */
-export function isTexts(value: unknown): value is string[] {
-  return Array.isArray(value) && value.every((item) => typeof item === 'string');
-}
-
 /** The type of an attachment of which nobody says one. */
 export const DEFAULT_TYPE = 'application/octet-stream';
 

@@ -13,10 +13,11 @@ import {
   DatabaseError,
   decoded,
   digestText,
+  isObject,
   STUB_AT_HAND,
   tellSign,
 } from '@settledb/core';
-import { type AnyDoc, isObject, type MissingRev, type Peer } from './peer';
+import type { AnyDoc, MissingRev, Peer } from './peer';
 
 /** Bytes of one document's attachments that come within it; above this they are streamed. */
 const INLINE_LENGTH = 1024 * 1024;

@@ -7,6 +7,7 @@ import {
   type CallOptions,
   type ChangesOptions,
   type FilterFunction,
+  isTexts,
   type Seq,
 } from '@settledb/core';
 
@@ -125,8 +126,7 @@ function changesQuery(options: ReplicateOptions): ChangesQuery {
 }
 
 function checkFilter({ doc_ids, selector, filter, view }: ReplicateOptions): void {
-  if (doc_ids != null && !isListOfStrings(doc_ids))
-    throw badRequest('`doc_ids` filter parameter is not a list.');
+  if (doc_ids != null && !isTexts(doc_ids)) throw badRequest('`doc_ids` filter parameter is not a list.');
   if (filter != null && typeof filter !== 'function' && typeof filter !== 'string')
     throw badRequest('`filter` must be a function or a name');
   const used = filter ?? (view == null ? '_selector' : '_view');
@@ -161,9 +161,6 @@ function checkpointSides(checkpoint: ReplicateOptions['checkpoint']): Settings['
       throw new TypeError(`checkpoint must be true, false, 'source' or 'target', not ${String(checkpoint)}`);
   }
 }
-
-const isListOfStrings = (value: unknown): boolean =>
-  Array.isArray(value) && value.every((entry) => typeof entry === 'string');
 
 function wholeNumber(name: string, value: number | undefined): number | undefined {
   if (value == null) return undefined;

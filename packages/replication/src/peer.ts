@@ -9,7 +9,9 @@ import {
   DatabaseError,
   type ExistingDoc,
   isLocalId,
+  isObject,
   isRev,
+  isTexts,
   type RevsDiffResult,
   type Seq,
   untilAborted,
@@ -62,9 +64,6 @@ export async function ask<T>(signal: AbortSignal, call: () => PromiseLike<T> | T
 /** The peer answered something that the protocol does not know. It is worth a retry: the answer may be a proxy's. */
 export const unexpected = (what: string): DatabaseError =>
   new DatabaseError({ status: 502, name: 'unexpected_answer', reason: `Unexpected answer: ${what}` });
-
-export const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** The first that is a text: errors of various makes say the same in fields of different names. */
 export const firstText = (...told: readonly unknown[]): string | undefined =>
@@ -120,9 +119,6 @@ export function checkChange(row: unknown): ChangedDoc {
   if (!isTexts(revs)) throw unexpected(`a change of ${id} without revisions`);
   return { id, seq, revs };
 }
-
-const isTexts = (values: readonly unknown[]): values is readonly string[] =>
-  values.every((value) => typeof value === 'string');
 
 /** One revision of one document that the target lacks. */
 export interface MissingRev {

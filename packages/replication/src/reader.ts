@@ -3,7 +3,7 @@
  *
  * Positions are opaque: they are handed back to the source and compared for equality, nothing else.
  */
-import { type ChangesFeed, type ChangesOptions, closed, type Seq } from '@settledb/core';
+import { type ChangesFeed, type ChangesOptions, closed, isObject, type Seq } from '@settledb/core';
 import { Inbox } from './ahead';
 import type { Settings } from './options';
 import {
@@ -13,7 +13,6 @@ import {
   checkChange,
   checkChanges,
   checkInfo,
-  isObject,
   type Peer,
   unexpected,
 } from './peer';

@@ -1,7 +1,7 @@
 /**
  * The work of a replication: attempts, each a pipeline (`transfer.ts`), until one comes to its end.
  */
-import { DatabaseError, type FeedController, onSigns, whyOf } from '@settledb/core';
+import { DatabaseError, type FeedController, isObject, onSigns, whyOf } from '@settledb/core';
 import { Announcer } from './announcer';
 import { BackOff } from './backoff';
 import type { Checkpoints } from './checkpoint';
@@ -9,7 +9,7 @@ import type { ReplicationChange, ReplicationResult } from './counters';
 import type { FailedRev } from './fetcher';
 import { handshake } from './handshake';
 import { checkOptions, type ReplicateOptions } from './options';
-import { checkPeer, firstText, isClosed, isObject, isRefusal, type Peer, statusOf } from './peer';
+import { checkPeer, firstText, isClosed, isRefusal, type Peer, statusOf } from './peer';
 import type { Progress } from './progress';
 import { replicationId } from './replication-id';
 import { RevSet } from './rev-set';

@@ -1,16 +1,7 @@
 /** Finds in an answer what belongs to the revision that was asked for. */
-import { DatabaseError, generationOf } from '@settledb/core';
+import { DatabaseError, generationOf, isObject } from '@settledb/core';
 import { attachmentFault, hasAttachments, type Unfilled } from './attachments';
-import {
-  type AnyDoc,
-  type Fetched,
-  faultOf,
-  firstText,
-  isNotFound,
-  isObject,
-  type MissingRev,
-  statusOf,
-} from './peer';
+import { type AnyDoc, type Fetched, faultOf, firstText, isNotFound, type MissingRev, statusOf } from './peer';
 
 /** True for exactly that revision; nothing more has to be looked at. */
 export const isAskedFor = (doc: AnyDoc, { id, rev }: MissingRev): boolean =>

@@ -6,6 +6,7 @@ import {
   type Evaluate,
   evaluate,
   isQuotaExceeded,
+  isTexts,
   LocalDatabase,
   refuseToEvaluate,
   schema,
@@ -73,7 +74,7 @@ export async function createServer(options: ServerOptions): Promise<RunningServe
   if (typeof options !== 'object' || options === null)
     throw new TypeError('A server needs options: { dir, and admins: { name: password } or anonymous: true }');
   const { runStoredFunctions, replicate, adapter = file(), durability, ...rest } = options;
-  if (replicate !== undefined && !(Array.isArray(replicate?.hosts) && replicate.hosts.every(isText)))
+  if (replicate !== undefined && !isTexts(replicate?.hosts))
     throw new TypeError("replicate.hosts must be a list of hosts: ['couch.example']");
   if (durability !== undefined && durability !== 'relaxed' && durability !== 'strict')
     throw new TypeError(`durability must be 'relaxed' or 'strict', not ${JSON.stringify(durability)}`);
@@ -107,8 +108,6 @@ export class FolderDatabases extends Folders {
     super(dir, open ?? opener(adapter, functions, durability), { max_dbs_open });
   }
 }
-
-const isText = (value: unknown): boolean => typeof value === 'string';
 
 /** @throws TypeError at the start for an invalid adapter: in the first request it would be a 500 that only a log explains */
 function opener(adapter: Adapter, evaluate: Evaluate, durability: Durability | undefined): OpenDatabase {

@@ -1,12 +1,11 @@
 /** The option `atts_since`, for local and remote databases. */
-import { badRequest, isRev, parseRev } from '../model';
+import { badRequest, isRev, isTexts, parseRev } from '../model';
 import type { Rev, Revisions } from '../model/types';
 
 /** `null` counts as not given. @throws bad_request unless the value is a list of revisions */
 export function checkAttsSince(value: unknown): readonly Rev[] | undefined {
   if (value === undefined || value === null) return undefined;
-  if (!Array.isArray(value) || !value.every((rev) => typeof rev === 'string'))
-    throw badRequest('`atts_since` must be a list of revisions');
+  if (!isTexts(value)) throw badRequest('`atts_since` must be a list of revisions');
   for (const rev of value) parseRev(rev);
   return value;
 }

@@ -1,5 +1,5 @@
 /** What is wrong with one entry of a `bulkGet`, for local and remote databases. */
-import { badRequest, checkId, isDatabaseError, parseRev } from '../model';
+import { badRequest, checkId, isDatabaseError, isObject, parseRev } from '../model';
 import type { BulkGetResult } from '../model/types';
 import { isAttsSince } from './atts-since';
 
@@ -14,9 +14,8 @@ export function failure(id: unknown, rev: unknown, error: string, reason: string
 
 /** Why an entry cannot be looked up at all: this is then the answer in its place. */
 export function bulkGetRefusal(entry: unknown): Failure | undefined {
-  const isObject = typeof entry === 'object' && entry !== null && !Array.isArray(entry);
-  if (!isObject) return failure(null, undefined, 'bad_request', 'document must be a JSON object');
-  const { id, rev, atts_since } = entry as { id?: unknown; rev?: unknown; atts_since?: unknown };
+  if (!isObject(entry)) return failure(null, undefined, 'bad_request', 'document must be a JSON object');
+  const { id, rev, atts_since } = entry;
   try {
     if (id === undefined) throw badRequest('document id missed');
     checkId(id);

@@ -13,6 +13,7 @@ export * from './errors';
 export { type Hash128, hash128, portableHash, useHash } from './hash';
 export * from './ids';
 export { toJson, writtenJson } from './json';
+export * from './kinds';
 export * from './leaf';
 export { type Hasher, Md5 } from './md5';
 export { nextRev, revHash } from './next-rev';

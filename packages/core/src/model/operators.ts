@@ -2,8 +2,10 @@
  * The operators of Mango selectors that look at one value: each checks its argument, and makes a test. The messages are
  * PouchDB's, to the letter. Tests get values that exist; only `$exists` gets `undefined`.
  */
+
 import { compareJson, toKey } from './collate';
 import { badRequest, type DatabaseError } from './errors';
+import { isObject } from './kinds';
 import { normalizeKey } from './normalize-key';
 import type { Json } from './types';
 
@@ -193,8 +195,7 @@ function everyElement(given: unknown, nested: Nested): Test {
 
 function someKey(given: unknown, nested: Nested): Test {
   const test = testOf('$keyMapMatch', given, nested);
-  return (value) =>
-    typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).some(test);
+  return (value) => isObject(value) && Object.keys(value).some(test);
 }
 
 function testOf(name: string, given: unknown, nested: Nested): Test {
