@@ -257,11 +257,14 @@ function changeOf(
   through: number,
   origin: Origin,
 ): Change {
-  const tag = before?.tag ?? uuid().slice(0, 8);
+  // Nothing is known of an index that is new.
+  const known: Partial<ViewStateRow> = before ?? {};
+  const { tag = uuid().slice(0, 8), since = origin.update_seq, seq = 0, version = 0, reduced } = known;
+  const allThrew = (known.threw ?? 0) + threw;
+  let { rows = 0 } = known;
   const added: IndexEntry[] = [];
   const put: IndexEntry[] = [];
   const gone: IndexPlace[] = [];
-  let rows = before?.rows ?? 0;
   for (const [i, { id, emitted }] of docs.entries()) {
     const old = found[i] as readonly IndexEntry[]; // One for each query.
     rows += emitted.length - old.length;
@@ -279,12 +282,12 @@ function changeOf(
     view,
     tag,
     // An index that was ahead of the others stays there: its documents were not mapped again.
-    seq: Math.max(through, before?.seq ?? 0),
-    since: before?.since ?? origin.update_seq,
+    seq: Math.max(through, seq),
+    since,
     rows,
-    version: (before?.version ?? 0) + (changed ? 1 : 0),
-    ...(before?.reduced ? { reduced: true } : {}),
-    ...((before?.threw ?? 0) + threw > 0 ? { threw: (before?.threw ?? 0) + threw } : {}),
+    version: version + (changed ? 1 : 0),
+    ...(reduced ? { reduced } : {}),
+    ...(allThrew > 0 ? { threw: allThrew } : {}),
   };
   return { before, after, added, put, gone };
 }
