@@ -4,6 +4,7 @@ import {
   type BulkDocsRow,
   type CallOptions,
   checkRange,
+  type ExistingDoc,
   either,
   errorWith,
   failureRow,
@@ -116,56 +117,63 @@ function attachmentCall(
   };
 }
 
+type OpenOptions = OpenAttachmentOptions & { readonly [STUB_AT_HAND]?: Stub };
+
 /** @throws not_found; 416 */
 export async function openAttachment(
   http: Http,
   id: string,
   name: string,
-  options: OpenAttachmentOptions & { readonly [STUB_AT_HAND]?: Stub },
+  options: OpenOptions,
 ): Promise<OpenedAttachment> {
   checkRange(options);
-  const { rev, signal } = options;
-  const atHand = options[STUB_AT_HAND];
-  // Encoded content comes with its document.
-  const doc =
-    rev !== undefined && atHand !== undefined && atHand.encoding === undefined
-      ? { _id: id, _rev: rev, _attachments: { [name]: atHand } }
-      : await readOne(http, id, { rev, att_encoding_info: true, signal });
+  const { signal } = options;
+  const doc = await docWith(http, id, name, options);
   const stubs = (doc._attachments ?? {}) as Record<string, Stub>;
   if (!Object.hasOwn(stubs, name)) throw notFound('Document is missing attachment', id);
   const { content_type, digest, revpos, length, encoding, encoded_length } = stubs[name]!;
+  const about = { content_type, digest, revpos, length };
   const [start, last] = rangeOf(options, length);
   const whole = start === 0 && last === length;
   const byDoc = { rev: doc._rev, start, last, length };
   if (options.encoded === true && whole && encoding !== undefined && encoded_length !== undefined) {
     const coded = { last: encoded_length, length: encoded_length, as_stored: true };
-    const stored = (reading: AbortSignal) =>
+    const readCoded = (reading: AbortSignal) =>
       isDotId(id)
         ? readDotPart(http, id, name, { ...byDoc, ...coded, signal: reading })
         : readStored(http, doc, name, { digest, length: encoded_length, signal: reading });
-    const about = { content_type, digest, revpos, length, encoding, encoded_length };
-    return { ...about, size: encoded_length, stream: leavable(signal, stored) };
+    const stream = leavable(signal, readCoded);
+    return { ...about, encoding, encoded_length, size: encoded_length, stream };
   }
   const divisible = encoding === undefined;
   const checked = divisible && whole ? digest : undefined;
-  const about = { start, last, whole, name, bytes: http.bytes, digest: checked, divisible };
+  const wanted = { start, last, whole, name, bytes: http.bytes, digest: checked, divisible };
   const read = (reading: AbortSignal) => {
     const ask = (range: string | undefined): Promise<Opened> =>
       http.open(attachmentCall(id, name, { rev: doc._rev, signal: reading }, range));
     return isDotName(id, name)
       ? readDotPart(http, id, name, { ...byDoc, signal: reading })
-      : download(ask, { ...about, signal: reading });
+      : download(ask, { ...wanted, signal: reading });
   };
   return {
-    content_type,
-    digest,
-    revpos,
-    length,
+    ...about,
     // The platform's fetch has already decoded the bytes.
     ...(encoded_length === undefined ? {} : { encoded_length }),
     size: last - start,
     stream: leavable(signal, read),
   };
+}
+
+/** The document, of which only this attachment counts. Encoded content comes with its document, so all of it is read then. */
+async function docWith(
+  http: Http,
+  id: string,
+  name: string,
+  { rev, signal, [STUB_AT_HAND]: atHand }: OpenOptions,
+): Promise<ExistingDoc> {
+  if (rev === undefined || atHand === undefined || atHand.encoding !== undefined)
+    return readOne(http, id, { rev, att_encoding_info: true, signal });
+  return { _id: id, _rev: rev, _attachments: { [name]: atHand } };
 }
 
 /** What `read` gives, as a stream: whoever leaves it ends what it waits for. */
