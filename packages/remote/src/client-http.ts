@@ -277,6 +277,8 @@ export class Http {
     const url = `${call.base === 'root' ? target.root : target.database}${call.path}${formatQuery(call.query)}`;
     const { type = call.body === undefined ? undefined : JSON_TYPE, accept = JSON_TYPE } = call;
     const { body, encoding } = await this.#bodyOf(call, request);
+    // Nothing is sent for somebody who left meanwhile.
+    signal.throwIfAborted();
     const isBuffered = this.ownFetch && this.bytes.buffersOut === true;
     const pieces = isBuffered && !whole ? inPieces(url, body) : undefined;
     const stream = call.stream ?? pieces;
@@ -328,7 +330,6 @@ export class Http {
     if (typeof body !== 'string') return { body };
     if (body.length >= COMPRESSED_LENGTH && this.#line.options.compress !== false) {
       const packed = await (await this.#compress())?.(body);
-      request.signal.throwIfAborted();
       if (packed !== undefined) return { body: packed, encoding: 'gzip' };
     }
     if (body.length < LARGE_LENGTH || !this.ownFetch) return { body };
