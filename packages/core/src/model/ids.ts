@@ -28,10 +28,3 @@ export const localId = (key: string): string => LOCAL_PREFIX + key;
 export function isDesignId(id: string): boolean {
   return id.startsWith('_design/');
 }
-
-/** Names of the protocol (`_all_docs`), which no document has. */
-export function isReservedId(id: string): boolean {
-  return id.charCodeAt(0) === UNDERSCORE && !/^_(design|local)\/./s.test(id);
-}
-
-const UNDERSCORE = 95;

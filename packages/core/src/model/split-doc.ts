@@ -13,7 +13,7 @@ import {
   notAwaited,
   reservedId,
 } from './errors';
-import { isLocalId, isReservedId } from './ids';
+import { isLocalId } from './ids';
 import { toJson } from './json';
 import { isLocalRev, isRev } from './revision';
 import type { Revisions } from './types';
@@ -226,6 +226,11 @@ export function checkId(id: unknown): asserts id is string {
   if (id === '') throw badRequest('Document id must not be empty');
   if (isReservedId(id)) throw reservedId();
   if (/\p{Surrogate}/u.test(id)) throw badRequest('_id must be valid Unicode');
+}
+
+/** Names of the protocol (`_all_docs`), which no document has. */
+export function isReservedId(id: string): boolean {
+  return id.charCodeAt(0) === UNDERSCORE && !/^_(design|local)\/./s.test(id);
 }
 
 /** @throws DatabaseError unless `rev` may be the revision of a document of this id */
