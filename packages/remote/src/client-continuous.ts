@@ -1,7 +1,5 @@
 /** A continuous feed: one request, a line for each change as it comes. */
-
-import type { Change, ChangesResult } from '@settledb/core';
-import { isObject } from '@settledb/core';
+import { type Change, type ChangesResult, isObject } from '@settledb/core';
 import { decode, parseJson } from './client-answer';
 import { checkChanges } from './client-check';
 import { badResponse } from './client-error';

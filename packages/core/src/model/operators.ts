@@ -2,7 +2,6 @@
  * The operators of Mango selectors that look at one value: each checks its argument, and makes a test. The messages are
  * PouchDB's, to the letter. Tests get values that exist; only `$exists` gets `undefined`.
  */
-
 import { compareJson, toKey } from './collate';
 import { badRequest, type DatabaseError } from './errors';
 import { isObject } from './kinds';
