@@ -297,6 +297,37 @@ describe('indexeddb when the connection dies', () => {
     await fill(journal, 3, 3);
   });
 
+  it('keeps the connection that was opened since a transaction began that fails', async () => {
+    const idb = new FaultyIdb();
+    const { journal } = await idb.open(newName());
+    await fill(journal, 1, 1);
+    let isHealed = false;
+    const steps = [(tx: IDBTransaction) => hold(tx, () => isHealed), invalidState];
+    idb.tamper = (tx) => steps.shift()?.(tx);
+    const late = journal.blobs.drop(['0'.repeat(32)]);
+    expect(await numbers(journal)).toEqual([1]);
+    isHealed = true;
+    await late;
+    expect(idb.handles).toHaveLength(2);
+  });
+
+  it('answers what waited for its turn behind a transaction that failed (in workers of WebKit)', async () => {
+    vi.stubGlobal('WorkerGlobalScope', class {});
+    const name = vi.spyOn(navigator, 'userAgent', 'get').mockReturnValue('AppleWebKit/605.1.15');
+    onTestFinished(() => {
+      vi.unstubAllGlobals();
+      name.mockRestore();
+    });
+    const idb = new FaultyIdb();
+    const { journal } = await idb.open(newName());
+    await fill(journal, 1, 1);
+    const steps = [abortAs('UnknownError')];
+    idb.tamper = (tx) => steps.shift()?.(tx);
+    const all = await Promise.all(Array.from({ length: 4 }, () => numbers(journal)));
+    expect(all).toEqual([[1], [1], [1], [1]]);
+    expect(idb.handles).toHaveLength(2);
+  });
+
   it('takes an evicted database for destroyed, also when another stands in its place', async () => {
     for (const remade of [false, true]) {
       const idb = new FaultyIdb();
@@ -407,3 +438,13 @@ describe('indexeddb when the connection dies', () => {
     expect(await numbers(journal)).toEqual([1, 2]);
   });
 });
+
+/** Keeps the transaction open until then, and has the browser abort it. */
+function hold(tx: IDBTransaction, isTime: () => boolean): void {
+  const store = tx.objectStore(tx.objectStoreNames[0]!);
+  const again = (): void => {
+    if (isTime()) abortAs('UnknownError')(tx);
+    else store.count().onsuccess = again;
+  };
+  again();
+}

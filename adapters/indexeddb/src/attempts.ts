@@ -78,7 +78,6 @@ export async function tryUntilKnown(
         if (isFull(failure) && (await room.make(makesRoom, refusals++))) continue;
         if (isRefusal(failure)) throw failure;
         presence.doubt();
-        connection.drop();
       }
       // A second attempt may have been beaten by the first one, arriving late.
       const isAbsent = !hasAsked || (failure instanceof Undo && failures === 0);

@@ -5,7 +5,7 @@
  * data. The handle is then useless, so it is dropped and a new one opened, once for each call that met this.
  */
 import { closed, type DatabaseError, isDatabaseError } from '@settledb/core';
-import { readSmallState } from './commits';
+import { readSmallState, Undo } from './commits';
 import { isRefusal } from './failure';
 import { needsTurns, oneAtATime } from './one-at-a-time';
 import { type OpenRequest, openDatabase, outdated } from './open';
@@ -60,10 +60,19 @@ export class Connection {
     this.#identity ??= id;
   }
 
-  /** Runs `requests` in one transaction, on a new connection if there is none. Rejects with the platform's exceptions. */
+  /**
+   * Runs `requests` in one transaction, on a new connection if there is none. Rejects with the platform's exceptions; if one says that
+   * the handle may be dead, that handle is forgotten, but not one that was opened since.
+   */
   async transact<Answer>(scope: Scope, requests: (work: Work<Answer>) => void): Promise<Answer> {
     if (this.#over !== undefined) throw this.#over;
-    return this.#watched(this.#db ?? (await this.#reopen()), scope, requests);
+    const db = this.#db ?? (await this.#reopen());
+    try {
+      return await this.#watched(db, scope, requests);
+    } catch (cause) {
+      if (this.#db === db && !isRefusal(cause) && !(cause instanceof Undo)) this.#drop();
+      throw cause;
+    }
   }
 
   /** One transaction that always ends: by itself, with the connection, or when nothing answers any more. */
@@ -90,13 +99,12 @@ export class Connection {
       return await this.transact(scope, requests);
     } catch (cause) {
       if (isRefusal(cause)) throw cause;
-      this.drop();
       return this.transact(scope, requests); // rejects if the connection is over
     }
   }
 
   /** Forgets the handle: the next call opens another. Transactions on the old one end by themselves. */
-  drop(): void {
+  #drop(): void {
     this.#db?.close();
     this.#db = undefined;
     // Transactions that have not ended on this handle may never end; they do not keep those of the next one waiting.
@@ -106,7 +114,7 @@ export class Connection {
   /** Ends the connection: calls from now on reject with `cause`. */
   close(cause: unknown): void {
     this.#over ??= cause;
-    this.drop();
+    this.#drop();
     this.#watchdog.close();
   }
 
@@ -150,12 +158,12 @@ export class Connection {
 
   /** What runs on this handle does not come to an end by itself. */
   #giveUp(cause: DOMException): void {
-    this.drop();
+    this.#drop();
     for (const end of [...this.#pending]) end(cause);
   }
 
   #makeWay(newVersion: number | null): void {
-    this.drop();
+    this.#drop();
     if (newVersion === null) this.#gone(false);
     if (this.#over !== undefined || newVersion === null) return;
     const cause = outdated(this.#request.name, newVersion);
