@@ -11,6 +11,7 @@ import { missingForWebKit } from './tests/support/webkit';
  */
 const STORAGE = [
   'tests/database-indexeddb*.browser.test.ts',
+  'tests/database/each-transaction.browser.test.ts',
   'tests/journal/{indexeddb*,put-away}.browser.test.ts',
   'tests/store/indexeddb.browser.test.ts',
   'tests/settledb/*.browser.test.ts',
