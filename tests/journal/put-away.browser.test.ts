@@ -10,7 +10,7 @@ const isWebKit = /AppleWebKit(?!.*Chrom)/.test(navigator.userAgent);
 const WEBKIT =
   'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/26.0 Safari/605.1.15';
 
-it('undoes what is under way when it is put away, and does it again', async () => {
+it('undoes what is under way when it is put away, and does it again on the same connection', async () => {
   const name = vi.spyOn(navigator, 'userAgent', 'get').mockReturnValue(WEBKIT);
   onTestFinished(() => name.mockRestore());
   const idb = new FaultyIdb();
@@ -32,6 +32,7 @@ it('undoes what is under way when it is put away, and does it again', async () =
     dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }));
   }
   expect(new Set(aborted)).toEqual(new Set(['readonly', 'readwrite']));
+  expect(idb.handles).toHaveLength(1);
 });
 
 it('in a worker refuses to be put away with one that may not have begun, whose undoing WebKit would send too late', async ({

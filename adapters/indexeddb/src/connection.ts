@@ -9,6 +9,7 @@ import { readSmallState, Undo } from './commits';
 import { isRefusal } from './failure';
 import { needsTurns, oneAtATime } from './one-at-a-time';
 import { type OpenRequest, openDatabase, outdated } from './open';
+import { PutAway } from './put-away';
 import { connectionLost, noAnswer, type Scope, transaction, type Work } from './transaction';
 import { Watchdog } from './watchdog';
 
@@ -70,7 +71,7 @@ export class Connection {
     try {
       return await this.#watched(db, scope, requests);
     } catch (cause) {
-      if (this.#db === db && !isRefusal(cause) && !(cause instanceof Undo)) this.#drop();
+      if (this.#db === db && !isRefusal(cause) && !isUndone(cause)) this.#drop();
       throw cause;
     }
   }
@@ -177,3 +178,6 @@ export class Connection {
     this.#events.gone(evicted);
   }
 }
+
+/** Whether a transaction was undone on purpose, on a handle that works. */
+const isUndone = (cause: unknown): boolean => cause instanceof Undo || cause instanceof PutAway;
