@@ -2,7 +2,7 @@
 import { indexeddb } from '@settledb/adapter-indexeddb';
 import { openDB, unwrap } from 'idb';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { applyRewrite } from '../../adapters/indexeddb/src/commits';
+import { addCommit, applyRewrite } from '../../adapters/indexeddb/src/commits';
 import { transaction } from '../../adapters/indexeddb/src/transaction';
 import { commit, fill } from '../conformance/journal-bench';
 import { abortAs, FaultyIdb, invalidState } from '../support/faulty-idb';
@@ -247,6 +247,18 @@ describe('indexeddb when the connection dies', () => {
     await fill(journal, 3, 3);
   });
 
+  it('does a commit and what is put with it, or neither', async () => {
+    const idb = new FaultyIdb();
+    const { journal } = await idb.open(newName());
+    const db = idb.handles.at(-1)!;
+    const made = transaction<unknown>(db, { stores: ['log', 'block', 'meta'], mode: 'readwrite' }, (work) =>
+      addCommit(work, commit(1, 1), 'me', { ...START, fence: undefined }, true, ({ meta }) =>
+        meta.add('as one that finds no room', 'state'),
+      ),
+    );
+    await expect(made).rejects.toMatchObject({ name: 'ConstraintError' });
+    expect(await numbers(journal)).toEqual([]);
+  });
   it('gives up transactions that come to no end, in bounded time, and works again afterwards', async () => {
     holdTime();
     const pass = (): void => void vi.advanceTimersByTime(2 * ANSWER_MS);

@@ -17,6 +17,9 @@ const MB = 1024 * 1024;
 const FULL = new DOMException('no room', 'QuotaExceededError');
 
 const after = (_: unknown, step: () => void) => step();
+const together = (requests: readonly (() => void)[]) => {
+  for (const request of requests) request();
+};
 
 /** A database of nothing but records kept back, in a storage with room for so many of them. */
 class World {
@@ -45,7 +48,7 @@ class World {
   readonly commit = vi.fn(async (put?: PutRecords): Promise<undefined> => {
     const { records } = this;
     try {
-      put?.({ meta: this.meta, after } as never, () => {});
+      put?.({ meta: this.meta, after, together } as never);
     } catch (failure) {
       this.records = records;
       throw failure;
@@ -58,7 +61,7 @@ class World {
       const answer = (value: Answer) => {
         answered = value;
       };
-      ask({ meta: this.meta, after, answer } as never);
+      ask({ meta: this.meta, after, together, answer } as never);
       return answered;
     };
     const driver = {

@@ -83,7 +83,7 @@ export function readState(
  *
  * @param alone nobody else is likely to have written: the transaction is committed as soon as the state is found to be as expected,
  *   and undone if the key is taken all the same. Otherwise what has taken the key is read in the same transaction
- * @param put what is put with it, if anything
+ * @param put what is put with it, if anything: all of both is done, or nothing
  */
 export function addCommit(
   work: Work<JournalState | undefined>,
@@ -94,10 +94,6 @@ export function addCommit(
   put?: PutRecords,
 ): void {
   const { log, meta, after, answer, fail } = work;
-  const done = (): void => {
-    answer(undefined);
-    if (alone) work.commit(); // if not early, all requests that matter have succeeded by now
-  };
   const asked = meta.get('state');
   const record: LogRecord = { n, head, tail, by };
   const added = log.add(record, n);
@@ -112,8 +108,10 @@ export function addCommit(
     const undone = objection(checkState(asked.result), expected);
     if (undone !== undefined) return fail(undone);
     if (named.some(({ result }) => result === undefined)) return fail(contentGone());
-    if (put === undefined) done();
-    else put(work, done);
+    answer(undefined);
+    // What is put with it may find no room: Firefox would then complete the transaction without some of that.
+    if (put !== undefined) put(work);
+    else if (alone) work.commit(); // if not early, all requests have succeeded by now
   });
   added.onerror = (event) => {
     if (early) return blameFor(added, work.blame, 'taken');

@@ -6,7 +6,7 @@
 import { afterTimer, type MakesRoom } from '@settledb/core';
 import type { Connection } from './connection';
 import type { Run } from './run';
-import type { Scope, Work } from './transaction';
+import type { Asking, Scope, Work } from './transaction';
 
 /** Above 64 KB a record is a file of its own, and Chromium counts it as gone at once; a quarter MB is room for some 500 removals. */
 const RECORD_BYTES = 256 * 1024;
@@ -24,9 +24,9 @@ const META = { stores: ['meta'], mode: 'readwrite' } satisfies Scope;
 const ALL = (): IDBKeyRange => IDBKeyRange.bound(0, RECORDS_MAX, false, true);
 
 /** Where records are put. */
-type Records = Pick<Work<unknown>, 'meta' | 'after'>;
-/** Puts records in the transaction of a commit. @param done called when they are asked for */
-export type PutRecords = (work: Records, done: () => void) => void;
+type Records = Pick<Work<unknown>, 'meta' | 'after' | 'together'>;
+/** Puts records in the transaction of a commit. */
+export type PutRecords = (work: Records) => void;
 
 export class Reserve {
   readonly #connection: Connection;
@@ -63,9 +63,9 @@ export class Reserve {
     return this.#keeping;
   }
 
-  /** In the transaction of a commit, as its last requests. @param done called when they are made */
-  putWith(work: Records, wanted: number, done: () => void): void {
-    putRecords(work, wanted, RECORDS_MAX, done);
+  /** In the transaction of a commit, as its last requests. */
+  putWith(work: Records, wanted: number): void {
+    putRecords(work, wanted, RECORDS_MAX);
   }
 
   /** There are so many records. */
@@ -101,18 +101,24 @@ export class Reserve {
   }
 }
 
-/** Puts records, `most` at most, until there are as many as `wanted`. @param done is given how many there are then, of those wanted */
+/**
+ * Puts records, `most` at most, until there are as many as `wanted`: all or none, as their number is also the key of the next one.
+ *
+ * @param tell is given how many there are then, of those wanted
+ */
 function putRecords(
-  { meta, after }: Records,
+  { meta, after, together }: Records,
   wanted: number,
   most: number,
-  done: (known: number) => void,
+  tell?: (known: number) => void,
 ): void {
   const count = meta.count(ALL());
   after(count, () => {
     const known = Math.min(count.result + most, wanted);
-    for (let at = count.result; at < known; at++) meta.put(noise(), at);
-    done(known);
+    const requests: Asking[] = [];
+    for (let at = count.result; at < known; at++) requests.push(() => meta.put(noise(), at));
+    together(requests);
+    tell?.(known);
   });
 }
 
