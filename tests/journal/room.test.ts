@@ -176,6 +176,11 @@ describe('of a write', () => {
     expect(await settled(room.shareOf(length)!)).toEqual([undefined, 1_000]);
   });
 
+  it('nothing is kept back, and the write goes on, if the browser fails to say how much room there is', async () => {
+    vi.stubGlobal('navigator', { storage: { estimate: () => Promise.reject(new TypeError('no storage')) } });
+    expect(await room.shareOf(length)).toBeUndefined();
+  });
+
   it('no more is kept back than sixteen records', async () => {
     room.keepBack(100 * RECORD);
     await vi.waitFor(() => expect(world.records).toBe(16));

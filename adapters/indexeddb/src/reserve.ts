@@ -122,10 +122,14 @@ function putRecords(
   });
 }
 
-/** According to the browser, which counts everything that this origin may store. One that does not answer keeps no commit waiting. */
+/**
+ * According to the browser, which counts everything that this origin may store. One that does not answer keeps no commit waiting, and
+ * one that fails to keeps none out.
+ */
 export async function hasRoom(): Promise<boolean> {
-  const late = afterTimer(ANSWER_MS).then(() => ({ usage: 0, quota: 0 }));
-  const estimate = await Promise.race([navigator.storage?.estimate?.(), late]);
+  const none = (): StorageEstimate => ({ usage: 0, quota: 0 });
+  const late = afterTimer(ANSWER_MS).then(none);
+  const estimate = await Promise.race([navigator.storage?.estimate?.(), late]).catch(none);
   const { usage = 0, quota = Number.POSITIVE_INFINITY } = estimate ?? {};
   // Half of it is for users who remove something to write something else.
   return quota - usage >= RECORD_BYTES * 2;
