@@ -196,6 +196,7 @@ describe('splitDoc', () => {
       [{ _id: 'a', to: '_blank', snake_case: ['_x', '\\"_y'] }, undefined],
       [{ _id: 'a', n: 1, _save: () => 1, _tag: Symbol('t'), _none: undefined }, '{"n":1}'],
       [{ _id: 'a', n: 1, _save: () => 1, _attachments: {} }, '{"n":1}'],
+      [{ _id: 'a', n: 1, _no: { toJSON: () => undefined }, _attachments: {} }, '{"n":1}'],
     ] as const)
       expect(splitDoc(given).body).toBe(body ?? naiveBody(given));
     for (const field of ['_odd', '__proto__', '_', '_"'])
@@ -206,6 +207,13 @@ describe('splitDoc', () => {
         expect(refusal(JSON.parse(JSON.stringify(doc))).message).toBe(
           `Bad special document member: ${field}`,
         );
+  });
+
+  it('refuses a function under such a name that has JSON', () => {
+    for (const _attachments of [undefined, {}]) {
+      const _odd = Object.assign(() => 1, { toJSON: () => 7 });
+      expect(refusal({ _id: 'a', _odd, _attachments }).message).toBe('Bad special document member: _odd');
+    }
   });
 
   it('refuses ids that cannot name a document', () => {

@@ -182,7 +182,7 @@ function cutMember(cut: Cut, member: string): boolean {
   return true;
 }
 
-/** The way for all other documents: sorts the fields. Those that JSON has no members for are left out: undefined ones, and methods. */
+/** The way for all other documents: sorts the fields. Those that JSON has no text for are left out: undefined ones, and methods. */
 function splitFields(fields: Fields): SplitDoc {
   const content: Fields = {};
   const meta = new Map<string, unknown>();
@@ -190,7 +190,7 @@ function splitFields(fields: Fields): SplitDoc {
     if (fields[key] === undefined) continue;
     if (key.charCodeAt(0) !== UNDERSCORE || CONTENT.has(key)) content[key] = fields[key];
     else if (META.has(key)) meta.set(key, fields[key]);
-    else if (isInJson(fields[key])) throw docValidation(key);
+    else if (toJson(fields[key]) !== undefined) throw docValidation(key);
   }
   const id = meta.get('_id');
   const rev = meta.get('_rev');
@@ -211,8 +211,6 @@ function splitFields(fields: Fields): SplitDoc {
     ...(named.length === 0 ? {} : { attachments: Object.fromEntries(named.map(copied)) }),
   };
 }
-
-const isInJson = (value: unknown): boolean => typeof value !== 'function' && typeof value !== 'symbol';
 
 /** What is said of an attachment is taken now; its data, which may be a stream, is read later. */
 const copied = ([name, given]: [string, unknown]): [string, unknown] => [
