@@ -259,6 +259,7 @@ describe('indexeddb when the connection dies', () => {
     await expect(made).rejects.toMatchObject({ name: 'ConstraintError' });
     expect(await numbers(journal)).toEqual([]);
   });
+
   it('gives up transactions that come to no end, in bounded time, and works again afterwards', async () => {
     holdTime();
     const pass = (): void => void vi.advanceTimersByTime(2 * ANSWER_MS);

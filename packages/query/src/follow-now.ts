@@ -4,8 +4,14 @@
  * without waiting; otherwise the usual way is taken, which may then map these few once more. If a map is slow, what was mapped within
  * the time of a slice is committed, and the usual way goes on from there.
  */
-import type { DatabaseTables, DocRow, InfoRow, Store, ViewStateRow } from '@settledb/core';
-import { isDesignId } from '@settledb/core';
+import {
+  type DatabaseTables,
+  type DocRow,
+  type InfoRow,
+  isDesignId,
+  type Store,
+  type ViewStateRow,
+} from '@settledb/core';
 import { commitMappedNow, type Mapped, oldRowsNow } from './chunk';
 import type { IndexDefinition } from './index-reader';
 import { DOC_TEXTS, Mapper } from './map';

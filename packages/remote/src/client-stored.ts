@@ -4,9 +4,7 @@
  *
  * The attachments before it are received too, and skipped.
  */
-
-import type { ExistingDoc } from '@settledb/core';
-import { isObject } from '@settledb/core';
+import { type ExistingDoc, isObject } from '@settledb/core';
 import { parseJson, readText } from './client-answer';
 import * as check from './client-check';
 import type { Call, Http } from './client-http';

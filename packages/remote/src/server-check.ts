@@ -1,5 +1,4 @@
 /** Checks the options of a handler before it serves anyone: a wrong type here might let in somebody unintended. */
-
 import { isObject, isTexts } from '@settledb/core';
 import { checkOption, checkWhole } from './check-option';
 import type { HandlerOptions } from './server';

@@ -6,9 +6,7 @@
  * The position is found by CouchDB's rule (https://docs.couchdb.org/en/stable/replication/protocol.html): the newest session that both
  * sides remember. A database that was destroyed or restored from a backup does not remember, and what it lost is replicated again.
  */
-
-import type { Doc, Seq } from '@settledb/core';
-import { isObject } from '@settledb/core';
+import { type Doc, isObject, type Seq } from '@settledb/core';
 import { ask, bare, checkInfo, isNotFound, isRefusal, isSeq, type Peer, statusOf, unexpected } from './peer';
 
 export interface Session {

@@ -1,8 +1,7 @@
 /**
  * How an index serves constraints: by ranges of its rows that hold every document which can meet them.
  */
-import type { Json } from '@settledb/core';
-import { fieldPath } from '@settledb/core';
+import { fieldPath, type Json } from '@settledb/core';
 import type { IndexRange } from '../index-reader';
 import { type Conjunction, fixedValue, narrowness, pathKey } from './constraint';
 import { cover, type Interval, type Intervals, intersect, pointOf } from './interval';
