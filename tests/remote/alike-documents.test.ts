@@ -35,6 +35,34 @@ describe('documents', () => {
       });
   });
 
+  it('a member that JSON leaves out is none, unless it is what a document is made of', async () => {
+    const dbs = await places();
+    for (const value of [() => 1, Symbol('x')]) {
+      for (const name of ['_zz', 'x', '_access', '_conflicts'])
+        for (const verb of ['put', 'bulkDocs']) {
+          const doc = { _id: `${typeof value} ${name} ${verb}`, n: 1, [name]: value };
+          await alike(dbs, [verb, verb === 'put' ? doc : [doc]]);
+          expect(await alike(dbs, ['get', doc._id])).toEqual({
+            _id: doc._id,
+            _rev: expect.any(String),
+            n: 1,
+          });
+        }
+      for (const refused of [{ _attachments: value }, { _attachments: { a: value } }, { _rev: value }])
+        for (const _id of ['no', '_local/no']) {
+          expect(await alike(dbs, ['put', { _id, ...refused }])).toHaveProperty('status');
+          expect(await alike(dbs, ['bulkDocs', [{ _id, ...refused }]])).toHaveProperty('status');
+          expect(await alike(dbs, ['get', _id])).toMatchObject(MISSING);
+        }
+      // Elsewhere that name is one of the content.
+      const _id = `within ${typeof value}`;
+      const data = new Blob(['x'], { type: 'a/b' });
+      const within = [{ _attachments: value }, { _attachments: { a: value, b: { data: value } } }];
+      await alike(dbs, ['put', { _id, within, _attachments: { f: { data } } }]);
+      expect(await alike(dbs, ['get', _id])).toMatchObject({ within: [{}, { _attachments: { b: {} } }] });
+    }
+  });
+
   it('a revision that was made elsewhere has an id', async () => {
     const dbs = await places();
     for (const _id of [undefined, null, ''])

@@ -92,12 +92,16 @@ function isMoreThanJson(doc: unknown): boolean {
   const fields = doc as Record<string, unknown>;
   if (CHECKED.some((key) => !isOnlyJson(fields[key]))) return true;
   const { _attachments: attachments } = fields;
-  if (typeof attachments !== 'object' || attachments === null) return false;
+  if (typeof attachments !== 'object' || attachments === null) return isLeftOut(attachments);
   return Object.values(attachments).some((each) => {
+    if (isLeftOut(each)) return true;
     const data = (each as { data?: unknown } | null)?.data;
     return isObject(data) || typeof data === 'function';
   });
 }
+
+/** Whether JSON would leave it out: a document would be stored without what is refused in the page. */
+const isLeftOut = (value: unknown): boolean => typeof value === 'function' || typeof value === 'symbol';
 
 const isOnlyJson = (value: unknown): boolean =>
   typeof value === 'string' ||
@@ -114,7 +118,7 @@ type Place = 'request' | 'docs' | 'doc' | 'attachments' | 'attachment' | undefin
 
 /** What JSON would make of `value`, but with binary data, and what a database refuses, as it is. */
 function copy(value: unknown, place?: Place): unknown {
-  if (!isObject(value)) return typeof value === 'function' || typeof value === 'symbol' ? undefined : value;
+  if (!isObject(value)) return isLeftOut(value) ? undefined : value;
   if (isBinary(value)) return value;
   const { toJSON } = value as { toJSON?: unknown };
   if (typeof toJSON === 'function') return copy(toJSON.call(value), place);
@@ -128,8 +132,12 @@ function copyOfMember(key: string, value: unknown, place: Place): unknown {
   if (place === 'attachment' && key === 'data') return copy(asData(value));
   // Any object is refused as this one is, and this one can be cloned.
   if (place === 'doc' && CHECKED.some((each) => each === key))
-    return isObject(value) || typeof value === 'function' || typeof value === 'symbol' ? {} : value;
-  return copy(value, placeOf(key, place));
+    return isObject(value) || isLeftOut(value) ? {} : value;
+  const within = placeOf(key, place);
+  // … and so is what is no object.
+  return (within === 'attachments' || within === 'attachment') && isLeftOut(value)
+    ? true
+    : copy(value, within);
 }
 
 const isList = (place: Place): boolean => place === 'request' || place === 'docs';
@@ -143,6 +151,6 @@ function asData(data: unknown): unknown {
 
 function placeOf(key: string, place: Place): Place {
   if (place === 'request' && key === 'docs') return 'docs';
-  if (key === '_attachments') return 'attachments';
+  if (place === 'doc' && key === '_attachments') return 'attachments';
   return place === 'attachments' ? 'attachment' : undefined;
 }
