@@ -17,8 +17,9 @@ const MB = 1024 * 1024;
 const FULL = new DOMException('no room', 'QuotaExceededError');
 
 const after = (_: unknown, step: () => void) => step();
-const together = (requests: readonly (() => void)[]) => {
+const together = (requests: readonly (() => void)[], done?: () => void) => {
   for (const request of requests) request();
+  done?.();
 };
 
 /** A database of nothing but records kept back, in a storage with room for so many of them. */
@@ -48,7 +49,7 @@ class World {
   readonly commit = vi.fn(async (put?: PutRecords): Promise<undefined> => {
     const { records } = this;
     try {
-      put?.({ meta: this.meta, after, together } as never);
+      put?.({ meta: this.meta, after, together } as never, () => {});
     } catch (failure) {
       this.records = records;
       throw failure;

@@ -94,25 +94,29 @@ export function addCommit(
   put?: PutRecords,
 ): void {
   const { log, meta, after, answer, fail } = work;
+  let awaited = put === undefined ? 1 : 2;
+  const arrived = (): void => {
+    if (--awaited > 0) return;
+    const undone = objection(checkState(asked.result), expected);
+    if (undone !== undefined) fail(undone);
+    else if (named.some(({ result }) => result === undefined)) fail(contentGone());
+    else {
+      answer(undefined);
+      if (alone) work.commit(); // if not early, all requests have succeeded by now
+    }
+  };
   const asked = meta.get('state');
   const record: LogRecord = { n, head, tail, by };
   const added = log.add(record, n);
+  put?.(work, arrived); // what it asks first is answered while blocks are put, and what it puts follows them
   let last: IDBRequest = added;
   for (const { id, text } of segments) last = work.block.put(text, id);
   for (const { place, bytes } of contents) last = work.blob.put(chunkRecord(bytes), [place, 0]);
   const named = places.map((place) => work.blob.getKey([place, 0]));
   // Only if nothing else is written that could remain without the record: Firefox completes a transaction of which a request
   // failed after `commit()`.
-  const early = alone && last === added && named.length === 0;
-  after(named.at(-1) ?? (early ? asked : last), () => {
-    const undone = objection(checkState(asked.result), expected);
-    if (undone !== undefined) return fail(undone);
-    if (named.some(({ result }) => result === undefined)) return fail(contentGone());
-    answer(undefined);
-    // What is put with it may find no room: Firefox would then complete the transaction without some of that.
-    if (put !== undefined) put(work);
-    else if (alone) work.commit(); // if not early, all requests have succeeded by now
-  });
+  const early = alone && last === added && named.length === 0 && put === undefined;
+  after(named.at(-1) ?? (early ? asked : last), arrived);
   added.onerror = (event) => {
     if (early) return blameFor(added, work.blame, 'taken');
     if (added.error?.name !== 'ConstraintError') return; // the transaction aborts with this error

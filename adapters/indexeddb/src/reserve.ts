@@ -25,8 +25,8 @@ const ALL = (): IDBKeyRange => IDBKeyRange.bound(0, RECORDS_MAX, false, true);
 
 /** Where records are put. */
 type Records = Pick<Work<unknown>, 'meta' | 'after' | 'together'>;
-/** Puts records in the transaction of a commit. */
-export type PutRecords = (work: Records) => void;
+/** Puts records in the transaction of a commit. @param done called when they are there */
+export type PutRecords = (work: Records, done: () => void) => void;
 
 export class Reserve {
   readonly #connection: Connection;
@@ -63,9 +63,9 @@ export class Reserve {
     return this.#keeping;
   }
 
-  /** In the transaction of a commit, as its last requests. */
-  putWith(work: Records, wanted: number): void {
-    putRecords(work, wanted, RECORDS_MAX);
+  /** In the transaction of a commit. @param done called when they are there */
+  putWith(work: Records, wanted: number, done: () => void): void {
+    putRecords(work, wanted, RECORDS_MAX, done);
   }
 
   /** There are so many records. */
@@ -104,21 +104,20 @@ export class Reserve {
 /**
  * Puts records, `most` at most, until there are as many as `wanted`: all or none, as their number is also the key of the next one.
  *
- * @param tell is given how many there are then, of those wanted
+ * @param done is given how many there are then, of those wanted
  */
 function putRecords(
   { meta, after, together }: Records,
   wanted: number,
   most: number,
-  tell?: (known: number) => void,
+  done: (known: number) => void,
 ): void {
   const count = meta.count(ALL());
   after(count, () => {
     const known = Math.min(count.result + most, wanted);
     const requests: Asking[] = [];
     for (let at = count.result; at < known; at++) requests.push(() => meta.put(noise(), at));
-    together(requests);
-    tell?.(known);
+    together(requests, () => done(known));
   });
 }
 

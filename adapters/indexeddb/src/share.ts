@@ -22,7 +22,7 @@ export class Share {
     if (this.#isTried) return commit();
     this.#isTried = true;
     try {
-      const answer = await commit((work) => this.#reserve.putWith(work, this.#records));
+      const answer = await commit((work, done) => this.#reserve.putWith(work, this.#records, done));
       if (answer === undefined) this.#reserve.saw(this.#records);
       return answer;
     } catch (failure) {

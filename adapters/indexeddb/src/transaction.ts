@@ -27,8 +27,10 @@ export interface Work<Answer> {
   /**
    * Makes requests that succeed or fail together, in order. In WebKit each waits for the one before: SQLite undoes the transaction by
    * itself when a request finds no room, but requests queued behind that one are then done on their own, and remain (2.50).
+   *
+   * @param done called when all have succeeded
    */
-  together(requests: readonly Asking[]): void;
+  together(requests: readonly Asking[], done?: () => void): void;
   /** Gives the answer: at once in a reading transaction, when it is complete in a writing one. */
   answer(value: Answer): void;
   /** Undoes the transaction, which rejects with `error`. */
@@ -103,18 +105,23 @@ export function transaction<Answer>(
         fail(error);
       }
     };
-    const oneByOne = (requests: readonly Asking[], at: number): void => {
+    const oneByOne = (requests: readonly Asking[], done: (() => void) | undefined, at = 0): void => {
       const request = requests[at];
-      if (request !== undefined) work.after(request(), () => oneByOne(requests, at + 1));
+      if (request === undefined) done?.();
+      else work.after(request(), () => oneByOne(requests, done, at + 1));
+    };
+    const allAtOnce = (requests: readonly Asking[], done: (() => void) | undefined): void => {
+      const last = requests.map((request) => request()).at(-1);
+      if (last === undefined) done?.();
+      else if (done !== undefined) work.after(last, done);
     };
     const work: Work<Answer> = {
       ...(storesOf(tx, stores) as Pick<Work<Answer>, StoreName>),
       after(request, step) {
         request.onsuccess = () => guarded(step);
       },
-      together(requests) {
-        if (!isWebKit()) for (const request of requests) request();
-        else oneByOne(requests, 0);
+      together(requests, done) {
+        (isWebKit() ? oneByOne : allAtOnce)(requests, done);
       },
       answer(value) {
         finish = () => resolve(value);
