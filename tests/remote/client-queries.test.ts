@@ -8,10 +8,9 @@ import { remote } from '@settledb/remote';
 import { describe, expect, it, vi } from 'vitest';
 import { SettleDB } from '../../packages/settledb/src/entry.node';
 import { serverQueries } from '../../packages/settledb/src/server-queries';
+import type { Any } from './recorded';
 import { failureOf, meddled, ORIGIN, testServer } from './support';
 
-// biome-ignore lint/suspicious/noExplicitAny: recorded JSON of any form
-type Any = any;
 interface Step {
   readonly request?: { method: string; path: string; body?: Any; headers?: Record<string, string> };
   readonly response?: { status: number; body?: Any };

@@ -3,9 +3,7 @@
  *
  * Equal bodies have equal revisions in CouchDB whatever their id, and not in ours: revisions are learned for each document.
  */
-
-// biome-ignore lint/suspicious/noExplicitAny: recorded JSON of any form
-type Any = any;
+import type { Any } from './recorded';
 
 export class Learned {
   /** Recorded text → ours, for each document it was learned of (`''`: the last). */

@@ -7,10 +7,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { isDatabaseError } from '@settledb/core';
 import { type RemoteDatabase, remote } from '@settledb/remote';
 import { describe, expect, it } from 'vitest';
+import type { Any } from './recorded';
 import { type Asked, callOf } from './recorded-calls';
-
-// biome-ignore lint/suspicious/noExplicitAny: recorded JSON of any form
-type Any = any;
 
 interface Answer {
   readonly status: number;

@@ -1,8 +1,7 @@
 /** Recorded requests as calls of a `Database`, and what these should make of CouchDB's answers. */
 import type { Database } from '@settledb/core';
+import type { Any } from './recorded';
 
-// biome-ignore lint/suspicious/noExplicitAny: recorded JSON of any form
-type Any = any;
 type AnyDatabase = Database<Record<string, unknown>>;
 
 export interface Asked {

@@ -1,7 +1,5 @@
 /** Multipart bodies of recordings and of our answers, in one form that can be compared. */
-
-// biome-ignore lint/suspicious/noExplicitAny: recorded JSON of any form
-type Any = any;
+import type { Any } from './recorded';
 
 export interface Part {
   readonly headers: Readonly<Record<string, string>>;

@@ -5,11 +5,9 @@
 import { readFileSync } from 'node:fs';
 import { expect, vi } from 'vitest';
 import { Learned } from './learned';
+import type { Any } from './recorded';
 import { comparable, mediaType, type Part, parse, splitParts } from './recorded-parts';
 import { ORIGIN, type TestServer } from './support';
-
-// biome-ignore lint/suspicious/noExplicitAny: recorded JSON of any form
-type Any = any;
 
 interface Step {
   readonly note?: string;
