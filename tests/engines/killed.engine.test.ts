@@ -6,6 +6,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Random } from '../replication/random';
 import { WORKERS } from '../worker/tabs';
 import { type Engine, kill, Profile } from './browser';
+import { Kept } from './kept';
 import type { Acknowledged, Found, Task } from './killed-program';
 import { serve } from './server';
 
@@ -62,18 +63,15 @@ describe.each(WHERE)(`${engine}, with a database in %s`, (where) => {
       (path, tab, body) => life.hear(path, tab, body),
     );
     onTestFinished(() => server.close());
-    /** The last revision of each document that was acknowledged. */
-    const kept = new Map<string, string>();
+    const kept = new Kept();
     for (let n = 0; n <= KILLS; n++) {
       life = new Life();
       const tabs = Array.from({ length: TABS }, (_, tab) => `life ${n} tab ${tab}`);
       const browser = profile.start(tabs.map((tab) => server.address({ where, tab })));
       try {
         await vi.waitFor(() => expect([life.problems, life.found.size]).toEqual([[], TABS]), PATIENCE);
-        for (const { revs, problems } of life.found.values()) {
-          expect(problems).toEqual([]);
-          expect([...kept].filter(([id, rev]) => isLost(rev, revs[id]))).toEqual([]);
-        }
+        for (const found of life.found.values())
+          expect([found.problems, kept.lacking(found)]).toEqual([[], []]);
         server.begin();
         const before = random.below(MOST);
         await vi.waitFor(() => expect(life.count()).toBeGreaterThan(before), PATIENCE);
@@ -82,8 +80,7 @@ describe.each(WHERE)(`${engine}, with a database in %s`, (where) => {
         await browser.kill(random.pick(['at once', 'main']));
       }
       expect(life.problems).toEqual([]);
-      for (const { id, rev } of [...life.told.values()].flat())
-        if (!(generation(kept.get(id)) > generation(rev))) kept.set(id, rev);
+      kept.add([...life.told.values()].flat());
     }
   });
 });
@@ -100,9 +97,3 @@ async function killTab(processes: number[], random: Random, life: Life, tabs: st
     PATIENCE,
   );
 }
-
-const generation = (rev: string | undefined): number => Number.parseInt(rev ?? '0', 10);
-
-/** What came after it was under way when the browser ended. */
-const isLost = (rev: string, found: string | undefined): boolean =>
-  found !== rev && !(generation(found) > generation(rev));

@@ -1,10 +1,11 @@
 /**
- * WebKit's storage process ends while three tabs write, twice. All go on, without a reload: their workers are given up for others, and
- * nothing acknowledged is lost. A page that has its database itself is refused until it is reloaded, as docs/worker.md says.
+ * WebKit's storage process ends while three tabs write, twice. All go on, without a reload: workers are given up for others, pages that
+ * have the database themselves go on in a frame, and nothing acknowledged is lost.
  */
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { WORKERS } from '../worker/tabs';
 import { kill, Profile } from './browser';
+import { Kept } from './kept';
 import type { Acknowledged, Found, Task } from './killed-program';
 import { serve } from './server';
 
@@ -21,10 +22,10 @@ vi.setConfig({ testTimeout: 400_000 });
  */
 const REFUSALS = /^(worker_terminated|conflict|NotFoundError|io: (.* server lost|It is not known))/;
 
-const WHERE: Task['where'][] = ['dedicated', 'shared'];
+const WHERE: Task['where'][] = ['page', 'dedicated', 'shared'];
 
-describe.each(WHERE)('databases in %s workers', (where) => {
-  it('are there again when the storage process has ended', async () => {
+describe.each(WHERE)('databases (%s)', (where) => {
+  it('go on when the storage process has ended, and lose nothing', async () => {
     const told = new Map<string, Acknowledged[]>(TABS.map((tab) => [tab, []]));
     const found = new Map<string, Found>();
     const problems: string[] = [];
@@ -57,5 +58,14 @@ describe.each(WHERE)('databases in %s workers', (where) => {
       await new Promise((resolve) => setTimeout(resolve, 300));
       await goOn();
     }
+    await browser.kill('at once');
+    const kept = new Kept();
+    kept.add([...told.values()].flat());
+    found.clear();
+    const again = profile.start([open('later')]);
+    onTestFinished(() => again.kill('at once'));
+    await vi.waitFor(() => expect(found.size).toBe(1), PATIENCE);
+    const all = found.get('later')!;
+    expect([all.problems, kept.lacking(all)]).toEqual([[], []]);
   });
 });

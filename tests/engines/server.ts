@@ -23,7 +23,9 @@ export async function serve(
   const server = createServer(async (request, response) => {
     const [path = '/'] = (request.url ?? '').split('?');
     if (request.method === 'POST') {
-      const { tab, body } = JSON.parse(await text(request));
+      const said = await text(request).catch(() => undefined);
+      if (said === undefined) return; // what was sent ended with its process
+      const { tab, body } = JSON.parse(said);
       heard(path, tab, body);
       if (path === '/found') waiting.push(() => response.end('{}'));
       else response.end('{}');

@@ -1,8 +1,9 @@
 /** Which connection a journal has when one dies, and which database that is. */
 import { indexeddb } from '@settledb/adapter-indexeddb';
 import type { JournalEvent } from '@settledb/engine';
-import { deleteDB, type openDB } from 'idb';
+import { deleteDB } from 'idb';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { Driver } from '../../adapters/indexeddb/src/driver';
 import { commit, fill } from '../conformance/journal-bench';
 import { abortAs, FaultyIdb, invalidState } from '../support/faulty-idb';
 import { events, newName, numbers, START } from './support';
@@ -22,10 +23,8 @@ describe('indexeddb, of which connections die,', () => {
   it('opens one connection for all who need one, and is not destroyed by failing to', async () => {
     const idb = new FaultyIdb();
     let isRefused = false;
-    const unwilling = ((...args) =>
-      isRefused
-        ? Promise.reject(new DOMException('simulated', 'UnknownError'))
-        : idb.openDB(...args)) as typeof openDB;
+    const unwilling: Driver['openDB'] = (...args) =>
+      isRefused ? Promise.reject(new DOMException('simulated', 'UnknownError')) : idb.openDB(...args);
     const name = newName();
     const adapter = indexeddb({ driver: { openDB: unwilling } });
     const journal = await adapter.open(name);

@@ -1,8 +1,9 @@
 /** IndexedDB on a disk that is full: what is refused, what room is kept back, and who gets it. */
 import { indexeddb } from '@settledb/adapter-indexeddb';
 import { BLOCKS_PER_COMMIT } from '@settledb/engine';
-import { deleteDB, openDB, unwrap } from 'idb';
+import { deleteDB, openDB } from 'idb';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { type Driver, platform } from '../../adapters/indexeddb/src/driver';
 import { commit, fill } from '../conformance/journal-bench';
 import { abortAs, FaultyIdb } from '../support/faulty-idb';
 import { holdTime, newName, numbers, START } from './support';
@@ -130,7 +131,7 @@ describe('indexeddb when the disk is full', () => {
     onTestFinished(() => clock.mockRestore());
     const idb = new FaultyIdb();
     let tidied = 0;
-    const slow: typeof openDB = (which, ...rest) => {
+    const slow: Driver['openDB'] = (which, ...rest) => {
       if (which === 'settledb tidies up') {
         tidied++;
         ms += 3_000;
@@ -223,12 +224,12 @@ describe('indexeddb when the disk is full', () => {
   it('rejects an open that makes the database with quota_exceeded, and makes it when there is room', async () => {
     const name = newName();
     let isFull = true;
-    const full: typeof openDB = (which, version, callbacks = {}) =>
-      openDB(which, version, {
-        ...callbacks,
-        upgrade(...args) {
-          callbacks.upgrade?.(...args);
-          if (isFull) abortAs('QuotaExceededError')(unwrap(args[3]) as unknown as IDBTransaction);
+    const full: Driver['openDB'] = (which, version, events = {}) =>
+      platform.openDB(which, version, {
+        ...events,
+        upgrade(db, oldVersion, upgrading) {
+          events.upgrade?.(db, oldVersion, upgrading);
+          if (isFull) abortAs('QuotaExceededError')(upgrading);
         },
       });
     const adapter = indexeddb({ driver: { openDB: full } });

@@ -1,8 +1,9 @@
 /** Opening IndexedDB on bad days: no answer, another format, storage that is denied, somebody who keeps it open. */
 import { indexeddb } from '@settledb/adapter-indexeddb';
 import { nextTask, STORAGE_LOST } from '@settledb/core';
-import { deleteDB, openDB } from 'idb';
+import { openDB } from 'idb';
 import { describe, expect, it, vi } from 'vitest';
+import { type Driver, platform } from '../../adapters/indexeddb/src/driver';
 import { fill } from '../conformance/journal-bench';
 import { events, holdTime, newName } from './support';
 
@@ -19,8 +20,8 @@ describe('indexeddb opening', () => {
   it('asks a second time when the first open is not answered', async () => {
     holdTime();
     let calls = 0;
-    const late: typeof openDB = (...args) => {
-      if (++calls > 1) return openDB(...args);
+    const late: Driver['openDB'] = (...args) => {
+      if (++calls > 1) return platform.openDB(...args);
       queueMicrotask(() => vi.advanceTimersByTime(500)); // and no more: the second has all the time it needs
       return new Promise(() => {});
     };
@@ -39,9 +40,9 @@ describe('indexeddb opening', () => {
     const told: unknown[] = [];
     const blocked = (waiting: unknown): void => void told.push(waiting);
     let calls = 0;
-    const counted: typeof openDB = (...args) => {
+    const counted: Driver['openDB'] = (...args) => {
       calls++;
-      return openDB(...args);
+      return platform.openDB(...args);
     };
     const name = newName();
     const adapter = indexeddb({ driver: { openDB: counted } });
@@ -75,9 +76,9 @@ describe('indexeddb opening', () => {
     const name = newName();
     const gates: (() => void)[] = [];
     const opened: Promise<IDBDatabase>[] = [];
-    const slow: typeof openDB = (...args) => {
-      const answer = new Promise<void>((resolve) => gates.push(resolve)).then(() => openDB(...args));
-      opened.push(answer as unknown as Promise<IDBDatabase>);
+    const slow: Driver['openDB'] = (...args) => {
+      const answer = new Promise<void>((resolve) => gates.push(resolve)).then(() => platform.openDB(...args));
+      opened.push(answer);
       return answer;
     };
     const adapter = indexeddb({ openTimeoutMs: 40, driver: { openDB: slow } });
@@ -105,8 +106,8 @@ describe('indexeddb opening', () => {
       const name = newName();
       let isNewer = made !== 'before';
       // It was of a newer format, and was deleted before it could be asked of which.
-      const gone: typeof openDB = (...args) => {
-        if (!isNewer || args[1] === undefined) return openDB(...args);
+      const gone: Driver['openDB'] = (...args) => {
+        if (!isNewer || args[1] === undefined) return platform.openDB(...args);
         isNewer = false;
         return Promise.reject(new DOMException('simulated', 'VersionError'));
       };
@@ -160,10 +161,10 @@ describe('indexeddb opening', () => {
     const name = newName();
     const deaf = await openDB(`settledb:${name}`);
     holdTime();
-    const heard: typeof deleteDB = (which, { blocked } = {}) =>
-      deleteDB(which, {
-        blocked(...args) {
-          blocked?.(...args);
+    const heard: Driver['deleteDB'] = (which, { blocked } = {}) =>
+      platform.deleteDB(which, {
+        blocked() {
+          blocked?.();
           vi.advanceTimersByTime(60);
         },
       });

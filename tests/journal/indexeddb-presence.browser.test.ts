@@ -4,6 +4,7 @@ import { BLOCKS_PER_COMMIT, EMPTY_HEAD, type Journal } from '@settledb/engine';
 import { openDB, unwrap } from 'idb';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { applyRewrite, raiseFence } from '../../adapters/indexeddb/src/commits';
+import { type Driver, platform } from '../../adapters/indexeddb/src/driver';
 import { transaction } from '../../adapters/indexeddb/src/transaction';
 import { commit } from '../conformance/journal-bench';
 import { JournalContext } from '../support/journal-context';
@@ -94,8 +95,8 @@ describe('indexeddb presence', () => {
     const held = new Promise<void>((resolve) => {
       hold = resolve;
     });
-    const driver = { openDB: (async (...args) => held.then(() => openDB(...args))) as typeof openDB };
-    const opening = indexeddb({ driver }).open(name); // has the lock before the database
+    const late: Driver['openDB'] = (...args) => held.then(() => platform.openDB(...args));
+    const opening = indexeddb({ driver: { openDB: late } }).open(name); // has the lock before the database
     const other = await indexeddb().open(name);
     const appended = other.append(commit(1), START, 'relaxed');
     // Either the lock was given back, or taken by force: then this is over before the other is open.

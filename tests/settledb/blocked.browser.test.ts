@@ -2,6 +2,7 @@
 import { indexeddb } from '@settledb/adapter-indexeddb';
 import { deleteDB, type IDBPDatabase, openDB } from 'idb';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { platform } from '../../adapters/indexeddb/src/driver';
 import type { HostedSettleDB } from '../../packages/settledb/src/connect';
 import type { Blocked } from '../../packages/settledb/src/public';
 import { SettleDB } from '../../packages/settledb/src/settledb';
@@ -16,7 +17,7 @@ const adapter = indexeddb({
   driver: {
     openDB: (...args) => {
       asked();
-      return openDB(...args);
+      return platform.openDB(...args);
     },
   },
 });

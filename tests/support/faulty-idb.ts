@@ -1,9 +1,8 @@
-/** The functions of `idb` over the browser's IndexedDB, with handles that a test can make fail. */
-
+/** The browser's IndexedDB, with handles that a test can make fail. */
 import { indexeddb } from '@settledb/adapter-indexeddb';
 import type { Adapter, Journal } from '@settledb/engine';
-import { type IDBPDatabase, openDB, unwrap } from 'idb';
 import { onTestFinished } from 'vitest';
+import { type Driver, platform } from '../../adapters/indexeddb/src/driver';
 
 type Tampering = (tx: IDBTransaction, serial: number) => void;
 
@@ -14,12 +13,11 @@ export class FaultyIdb {
   tamper: Tampering = () => {};
   #serial = 0;
 
-  readonly openDB: typeof openDB = async (name, version, callbacks) => {
-    const db = await openDB(name, version, callbacks);
-    const raw = unwrap(db as unknown as IDBPDatabase);
-    this.handles.push(raw);
-    raw.transaction = (...args) => {
-      const tx = IDBDatabase.prototype.transaction.apply(raw, args);
+  readonly openDB: Driver['openDB'] = async (...args) => {
+    const db = await platform.openDB(...args);
+    this.handles.push(db);
+    db.transaction = (...args) => {
+      const tx = IDBDatabase.prototype.transaction.apply(db, args);
       this.tamper(tx, ++this.#serial);
       return tx;
     };

@@ -4,8 +4,9 @@
  */
 import type { Adapter } from '@settledb/engine';
 import { Channel } from './channel';
+import { type Driver, platform } from './driver';
 import { IndexedDbJournal } from './journal';
-import { type Driver, deleteDatabase, OPEN_TIMEOUT_MS, platform } from './open';
+import { deleteDatabase, OPEN_TIMEOUT_MS } from './open';
 import { ANSWER_TIMEOUT_MS } from './watchdog';
 
 export interface IndexedDbOptions {
@@ -13,7 +14,7 @@ export interface IndexedDbOptions {
   readonly openTimeoutMs?: number;
   /** Milliseconds after which the transactions under way are given up if none of them has ended. Default 30,000. */
   readonly answerTimeoutMs?: number;
-  /** Stands in for the functions of `idb`. For tests of a storage that fails. */
+  /** Stands in for the browser's opening and deleting. For tests of a storage that fails. */
   readonly driver?: Partial<Driver>;
 }
 

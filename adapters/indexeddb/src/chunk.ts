@@ -16,12 +16,15 @@ export function chunkRecord(chunk: Uint8Array): ChunkRecord {
 export function bytesOf(value: unknown, place: string, index: number): Uint8Array | undefined {
   if (value === undefined) return undefined;
   // The first builds stored the bytes alone: nothing tells whether these are damaged.
-  if (ArrayBuffer.isView(value)) return value as Uint8Array;
+  if (ArrayBuffer.isView(value)) return ours(value as Uint8Array);
   const { bytes, sum } = value as Partial<ChunkRecord>;
-  // Not by class: where a page, and the way it copies, are simulated (jsdom, fake-indexeddb) the class is another realm's.
-  if (ArrayBuffer.isView(bytes) && checksum(bytes) === sum) return bytes;
+  // Not by class: it is another realm's in a frame (driver.ts), and where a page and the way it copies are simulated (jsdom, fake-indexeddb).
+  if (ArrayBuffer.isView(bytes) && checksum(bytes) === sum) return ours(bytes);
   throw corrupt(`The record of chunk ${index} of the attachment content ${place} is damaged`);
 }
+
+/** What takes bytes may refuse those of another realm, as a DecompressionStream does in WebKit (2.50). */
+const ours = (bytes: Uint8Array): Uint8Array => (bytes instanceof Uint8Array ? bytes : new Uint8Array(bytes));
 
 /**
  * Word by word; each step is one-to-one in the word and in the sum so far: a change of one word is always found, other changes all but

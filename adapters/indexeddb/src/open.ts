@@ -5,7 +5,7 @@
  */
 import { after, type DatabaseError, inTime, ioError, notFound, STORAGE_LOST } from '@settledb/core';
 import type { Blocked, DestroyOptions } from '@settledb/engine';
-import { deleteDB, openDB, unwrap } from 'idb';
+import type { Driver } from './driver';
 import { isLostForGood, nameOf, storageError } from './failure';
 import { createStores, FORMAT, PREFIX } from './schema';
 
@@ -17,32 +17,6 @@ export const OPEN_TIMEOUT_MS = 10_000;
  * nor (Chromium) if the tab in the way stands still and cannot be asked.
  */
 const SILENCE_MS = 1_000;
-
-/** The functions of `idb` that are used; tests replace them. */
-export interface Driver {
-  readonly openDB: typeof openDB;
-  readonly deleteDB: typeof deleteDB;
-}
-
-export const platform: Driver = {
-  openDB: (...args) => {
-    checkPresent();
-    return openDB(...args);
-  },
-  deleteDB: (...args) => {
-    checkPresent();
-    return deleteDB(...args);
-  },
-};
-
-/** `null` in web views that are not allowed to store. */
-function checkPresent(): void {
-  const { indexedDB } = globalThis as { readonly indexedDB?: IDBFactory | null };
-  if (!indexedDB)
-    throw ioError(
-      "There is no IndexedDB here: give another adapter, as `adapter: 'memory'`, which keeps nothing",
-    );
-}
 
 export interface OpenRequest {
   readonly driver: Driver;
@@ -139,22 +113,19 @@ async function openOnce(request: OpenRequest, blocked: () => void, isAgain = fal
   let absent = false;
   let aborted: unknown;
   try {
-    const db = await driver.openDB(PREFIX + name, FORMAT, {
+    return await driver.openDB(PREFIX + name, FORMAT, {
       blocked,
       terminated: request.terminated,
-      blocking: (_version, newVersion) => request.blocking(newVersion),
-      upgrade(fresh, oldVersion, _newVersion, upgrading) {
-        upgrading.done.catch(() => {}); // the open is rejected next, but only this error tells of a full disk
-        const tx = unwrap(upgrading);
-        tx.onabort = () => {
-          aborted = tx.error;
+      blocking: request.blocking,
+      upgrade(fresh, oldVersion, upgrading) {
+        upgrading.onabort = () => {
+          aborted = upgrading.error; // the opening is rejected next, but only this error tells of a full disk
         };
         absent = oldVersion === 0 && mustExist;
-        if (absent) tx.abort();
-        else createStores(unwrap(fresh), tx);
+        if (absent) upgrading.abort();
+        else createStores(fresh, upgrading);
       },
     });
-    return unwrap(db);
   } catch (cause) {
     if (absent) throw notFound('Database does not exist.');
     if (nameOf(cause) === 'VersionError') throw await ofNewerFormat(driver, name, cause);

@@ -5,7 +5,7 @@
 import { after, afterTimer, type MakesRoom, unref } from '@settledb/core';
 import { RESERVED_SHARE } from '@settledb/engine';
 import type { Connection } from './connection';
-import type { Driver } from './open';
+import type { Driver } from './driver';
 import { hasRoom, Reserve } from './reserve';
 import type { Run } from './run';
 import { Share } from './share';

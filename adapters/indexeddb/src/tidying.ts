@@ -4,7 +4,7 @@
  * size, makes it merge what was written last at once (some 40 ms); to others that is a database that comes and goes.
  */
 import { afterTimer } from '@settledb/core';
-import type { Driver } from './open';
+import type { Driver } from './driver';
 
 /** Without a colon, so that none of our databases has this name. A page closed in the middle leaves it, empty, for the next time. */
 const NAME = 'settledb tidies up';

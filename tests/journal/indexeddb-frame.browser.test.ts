@@ -1,0 +1,75 @@
+/**
+ * A page that the browser refuses IndexedDB goes on in a frame, as WebKit's pages have to when its storage process ends
+ * (`tests/engines/lost.webkit.test.ts` ends it). Here each refusal is simulated, in whatever browser this runs.
+ */
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { fill } from '../conformance/journal-bench';
+import { FaultyIdb } from '../support/faulty-idb';
+import { events, newName, numbers } from './support';
+
+type Realm = Window & typeof globalThis;
+
+const frames = (): HTMLIFrameElement[] => [...document.querySelectorAll('iframe')];
+
+/** As WebKit says it of every opening and deletion. */
+function refuse({ IDBFactory }: Realm): void {
+  const lost = (): never => {
+    throw new DOMException('Connection to Indexed Database server lost. Refresh the page', 'UnknownError');
+  };
+  vi.spyOn(IDBFactory.prototype, 'open').mockImplementation(lost);
+  vi.spyOn(IDBFactory.prototype, 'deleteDatabase').mockImplementation(lost);
+}
+
+afterEach(() => vi.restoreAllMocks());
+
+describe('indexeddb in a page to which it is refused', () => {
+  it('goes on in a frame, and when that is refused too, in another', async () => {
+    const idb = new FaultyIdb();
+    const { journal } = await idb.open(newName());
+    const heard = events(journal);
+    let realm: Realm = window;
+    for (let n = 1; n <= 3; n++) {
+      await fill(journal, n, n);
+      expect(frames()).toHaveLength(n === 1 ? 0 : 1);
+      refuse(realm);
+      idb.terminate();
+      // Several at once, as they are when a page is back from the background.
+      const seen = await Promise.all([numbers(journal), numbers(journal)]);
+      expect(seen.map((each) => each.length)).toEqual([n, n]);
+      realm = frames()[0]!.contentWindow as Realm;
+    }
+    expect(heard).not.toContain('destroyed');
+  });
+
+  it('makes and destroys databases in a frame', async () => {
+    refuse(window);
+    const { journal, adapter } = await new FaultyIdb().open(newName());
+    await fill(journal, 1, 2);
+    const name = newName();
+    await (await adapter.open(name)).close();
+    const names = async (): Promise<unknown[]> =>
+      (await indexedDB.databases()).map((database) => database.name);
+    expect(await names()).toContain(`settledb:${name}`);
+    await adapter.destroy(name);
+    expect(await names()).not.toContain(`settledb:${name}`);
+    await expect(adapter.open(name, { mustExist: true })).rejects.toMatchObject({ name: 'not_found' });
+  });
+
+  it("gives bytes that pass for the page's own", async () => {
+    refuse(window);
+    const { journal } = await new FaultyIdb().open(newName());
+    await journal.blobs.put('place', [new Uint8Array([1, 2, 3])], 'relaxed');
+    const bytes = await journal.blobs.get('place', 0);
+    expect(bytes).toBeInstanceOf(Uint8Array);
+    expect(bytes).toEqual(new Uint8Array([1, 2, 3]));
+  });
+
+  it('makes another frame when an app removes it', async () => {
+    refuse(window);
+    const { journal } = await new FaultyIdb().open(newName());
+    await fill(journal, 1, 2);
+    frames()[0]!.remove();
+    expect(await numbers(journal)).toEqual([1, 2]);
+    expect(frames()).toHaveLength(1);
+  });
+});
