@@ -79,6 +79,17 @@ export function commit(n: number, segments = 0, mark = ''): Commit {
   };
 }
 
+/** Characters without a pattern, the same for a seed: Latin-1, or `wide`: of any plane, halves of pairs too where a text is cut. */
+export function noiseText(length: number, seed: number, wide = false): string {
+  let state = seed;
+  let text = '';
+  while (text.length < length) {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    text += wide ? String.fromCodePoint(0x1f300 + (state >>> 22)) : String.fromCharCode(32 + (state >>> 25));
+  }
+  return text.slice(0, length);
+}
+
 /** Appends commits `from`…`to` in `epoch` and expects each to be taken. */
 export async function fill(journal: Journal, from: number, to: number, epoch = 0, segments = 0) {
   for (let n = from; n <= to; n++) {

@@ -13,13 +13,29 @@ import {
 } from '@settledb/engine';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { commit, type NewBench } from './journal-bench';
+import { commit, type NewBench, noiseText } from './journal-bench';
 
 type Step =
-  | { readonly do: 'append'; readonly segments: number; readonly tail: boolean; readonly strict: boolean }
+  | {
+      readonly do: 'append';
+      readonly segments: number;
+      readonly tail: boolean;
+      readonly strict: boolean;
+      readonly long: boolean;
+    }
   | { readonly do: 'stale append'; readonly back: number }
-  | { readonly do: 'rewrite'; readonly put: number; readonly drop: number; readonly manifest: boolean }
+  | {
+      readonly do: 'rewrite';
+      readonly put: number;
+      readonly drop: number;
+      readonly manifest: boolean;
+      readonly long: boolean;
+    }
   | { readonly do: 'vacuum' | 'reopen' };
+
+/** Whether its texts are so long that an adapter may store them in another way. Seldom: they take time. */
+const long = fc.constantFrom(true, ...Array<false>(11).fill(false));
+const LONG = 70_000;
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   {
@@ -29,6 +45,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       segments: fc.constantFrom(0, 0, 1, 3),
       tail: fc.boolean(),
       strict: fc.boolean(),
+      long,
     }),
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('stale append' as const), back: fc.nat(3) }) },
@@ -39,6 +56,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       put: fc.nat(3),
       drop: fc.nat(5),
       manifest: fc.boolean(),
+      long,
     }),
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('vacuum' as const, 'reopen' as const) }) },
@@ -49,7 +67,8 @@ class Model {
   commits: Commit[] = [];
   manifest: Rewrite['manifest'];
   readonly blocks = new Map<number, string>();
-  #made = 0;
+  /** Ids as long as those of rewrites. */
+  #made = -(2 ** 52);
 
   get n(): number {
     return this.commits.length;
@@ -63,11 +82,15 @@ class Model {
 
   /** A rewrite as an engine would make it: drops only blocks that no commit still to be read is made of. */
   plan(how: Extract<Step, { do: 'rewrite' }>): Rewrite {
-    const put = Array.from({ length: how.put }, () => ({ id: --this.#made, text: `made ${this.#made}` }));
+    const more = how.long ? noiseText(LONG, this.#made) : '';
+    const put = Array.from({ length: how.put }, () => ({
+      id: --this.#made,
+      text: `made ${this.#made}${more}`,
+    }));
     const through = how.manifest ? this.n : (this.manifest?.through ?? 0);
     const droppable = [...this.blocks.keys()].filter((id) => id < (through + 1) * BLOCKS_PER_COMMIT);
     const drop = droppable.filter((_, i) => i % 2 === 0).slice(0, how.drop);
-    const manifest = { text: `manifest ${this.epoch + 1}`, through };
+    const manifest = { text: `manifest ${this.epoch + 1}${more}`, through };
     return how.manifest ? { put, drop, manifest } : { put, drop };
   }
 
@@ -90,7 +113,8 @@ class Model {
 async function apply(model: Model, journal: Journal, one: Exclude<Step, { do: 'reopen' }>): Promise<void> {
   const at = { epoch: model.epoch, n: model.n };
   if (one.do === 'append') {
-    const next = { ...commit(model.n + 1, one.segments), ...(one.tail ? {} : { tail: '' }) };
+    const mark = one.long ? noiseText(LONG, model.n) : '';
+    const next = { ...commit(model.n + 1, one.segments, mark), ...(one.tail ? {} : { tail: '' }) };
     // Half of the relaxed ones by `appendNow`, which is done when it returns.
     const isDone = !one.strict && model.n % 2 === 0 && journal.appendNow?.(next, at) === true;
     if (!isDone) expect(await journal.append(next, at, one.strict ? 'strict' : 'relaxed')).toBeUndefined();

@@ -13,6 +13,7 @@ import {
   heard,
   type JournalHooks,
   type NewBench,
+  noiseText,
   numbers,
   tailId,
   testNumber,
@@ -148,6 +149,47 @@ function texts(bench: NewBench): void {
     const again = await b.reopen();
     expect((await again.read()).commits).toEqual([{ n: 1, head: '', tail: '' }]);
     expect(await again.load([tailId(1) + 1])).toEqual(['']);
+  });
+
+  it.each([
+    ['noise', noiseText],
+    ['characters of other planes', (length: number, seed: number) => noiseText(length, seed, true)],
+    ['a pattern', (length: number, seed: number) => `pattern ${seed} `.repeat(length / 9).slice(0, length)],
+  ])('keeps texts of any length in every place (%s), and drops all of them', async (_, textOf) => {
+    const b = await bench();
+    let journal = await b.open();
+    // Around those at which an adapter may store them in another way.
+    const lengths = [32_500, 32_501, 65_000, 65_001, 98_304, 130_001, 400_000];
+    const segments = lengths.map((length, i) => ({ id: tailId(1) + 1 + i, text: textOf(length, i) }));
+    const commits = lengths.map((length, i) => ({
+      n: i + 1,
+      head: i % 2 === 0 ? textOf(length, 50 + i) : `head ${i}`,
+      tail: i % 3 === 0 ? textOf(length, 60 + i) : '',
+      segments: i === 0 ? segments : [],
+    }));
+    for (const each of commits) await journal.append(each, { epoch: 0, n: each.n - 1 }, 'relaxed');
+    const n = commits.length;
+    // As long as those of rewrites, next to each other.
+    const put = lengths.map((length, i) => ({ id: -(2 ** 52) + i, text: textOf(length, 70 + i) }));
+    const blocks = [...segments, ...put];
+    const tails = commits.filter(({ tail }) => tail !== '');
+    await journal.rewrite({ put, manifest: { text: textOf(200_000, 80), through: 2 } }, { epoch: 0, n });
+    for (let round = 0; round < 2; round++, journal = await b.reopen()) {
+      const state = await journal.read();
+      expect(state.manifest?.text === textOf(200_000, 80)).toBe(true);
+      expect(numbers(state)).toEqual(commits.slice(2).map((each) => each.n));
+      for (const { n, head, tail } of state.commits)
+        expect([n, head === commits[n - 1]!.head, tail === commits[n - 1]!.tail]).toEqual([n, true, true]);
+      const loaded = await journal.load([...blocks.map(({ id }) => id), ...tails.map(({ n }) => tailId(n))]);
+      const wanted = [...blocks.map(({ text }) => text), ...tails.map(({ tail }) => tail)];
+      expect(loaded.map((text, i) => text === wanted[i])).toEqual(wanted.map(() => true));
+    }
+    const drop = [...blocks.map(({ id }) => id), ...commits.map((each) => tailId(each.n))];
+    await journal.rewrite({ drop, manifest: { text: 'short', through: n } }, { epoch: 1, n });
+    expect(await journal.blockIds()).toEqual([]);
+    journal = await b.reopen();
+    expect(await journal.read()).toMatchObject({ epoch: 2, manifest: { text: 'short' }, commits: [] });
+    await fill(journal, n + 1, n + 2, 2);
   });
 
   it('keeps megabytes in one commit, and many segments', async () => {

@@ -3,6 +3,7 @@ import { indexeddb } from '@settledb/adapter-indexeddb';
 import { openDB, unwrap } from 'idb';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { addCommit, applyRewrite } from '../../adapters/indexeddb/src/commits';
+import { stored } from '../../adapters/indexeddb/src/log-records';
 import { transaction } from '../../adapters/indexeddb/src/transaction';
 import { commit, fill } from '../conformance/journal-bench';
 import { abortAs, FaultyIdb, invalidState } from '../support/faulty-idb';
@@ -252,8 +253,13 @@ describe('indexeddb when the connection dies', () => {
     const { journal } = await idb.open(newName());
     const db = idb.handles.at(-1)!;
     const made = transaction<unknown>(db, { stores: ['log', 'block', 'meta'], mode: 'readwrite' }, (work) =>
-      addCommit(work, commit(1, 1), 'me', { ...START, fence: undefined }, true, ({ meta }) =>
-        meta.add('as one that finds no room', 'state'),
+      addCommit(
+        work,
+        commit(1, 1),
+        stored(commit(1, 1), 'me'),
+        { ...START, fence: undefined },
+        true,
+        ({ meta }) => meta.add('as one that finds no room', 'state'),
       ),
     );
     await expect(made).rejects.toMatchObject({ name: 'ConstraintError' });

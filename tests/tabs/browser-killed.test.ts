@@ -1,8 +1,9 @@
 /** The whole browser ends at once, as when the system kills it: storage, tabs and all. What was acknowledged is in the next one. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { canKillBrowser, killBrowser } from '../support/kill-browser';
 import { openPages, type Pages } from '../support/pages';
 import { canOpenPages, listenTo, NAME, TabContext } from '../support/tabs';
 import { consistent } from './state';
@@ -12,23 +13,7 @@ const KILLS = Number(process.env.KILLS ?? 1);
 /** Acknowledged before each. */
 const PUTS = 60;
 
-/** Processes can be told by what they were started with. */
-const canKill = (): boolean => process.platform === 'linux' && canOpenPages();
-
-/** Ends the browser with this profile, which no other has. */
-function killBrowser(profile: string): void {
-  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
-    let command = '';
-    try {
-      command = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
-    } catch {
-      // It has ended, or is another's.
-    }
-    const args = command.split('\0');
-    if (args.includes(`--user-data-dir=${profile}`) && !args.some((arg) => arg.startsWith('--type=')))
-      process.kill(Number(pid), 'SIGKILL');
-  }
-}
+const canKill = (): boolean => canKillBrowser() && canOpenPages();
 
 describe.skipIf(!canKill())('a browser', () => {
   it('that is killed while a tab writes has all that was acknowledged when it is started again', async () => {

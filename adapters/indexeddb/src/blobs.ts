@@ -6,6 +6,7 @@ import type { Durability } from '@settledb/core';
 import type { BlobJournal, Position } from '@settledb/engine';
 import { bytesOf, chunkRecord } from './chunk';
 import type { Connection } from './connection';
+import { commitsAfter } from './pieces';
 import type { Run } from './run';
 import { checkState } from './schema';
 import type { Work } from './transaction';
@@ -106,7 +107,7 @@ function dropIfAt(
   { epoch, n }: Position,
 ): void {
   const asked = meta.get('state');
-  const ahead = log.getKey(IDBKeyRange.lowerBound(n, true));
+  const ahead = log.getKey(commitsAfter(n));
   after(ahead, () => {
     const isAt = checkState(asked.result).epoch === epoch && ahead.result === undefined;
     if (isAt) for (const place of places) blob.delete(all(place));

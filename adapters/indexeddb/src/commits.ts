@@ -1,17 +1,30 @@
 /**
  * The requests of a journal: what it asks of the stores within one transaction. No state, no promises, no retries.
  */
-import { contentGone } from '@settledb/core';
+import { contentGone, corrupt } from '@settledb/core';
 import {
   BLOCKS_PER_COMMIT,
   type Commit,
   commitOfTail,
   EMPTY_HEAD,
+  isTail,
   type JournalState,
   type Position,
   type Rewrite,
 } from '@settledb/engine';
 import { chunkRecord } from './chunk';
+import { type Stored, whole } from './log-records';
+import {
+  type Cut,
+  commitsAfter,
+  commitsAt,
+  dropping,
+  isCut,
+  joined,
+  piecesAt,
+  putting,
+  puttingPieces,
+} from './pieces';
 import type { PutRecords } from './reserve';
 import { checkRecord, checkState, type LogRecord, type State } from './schema';
 import type { Asking, Work } from './transaction';
@@ -54,25 +67,35 @@ export function readState(
   const asked = meta.get('state');
   if (seen !== undefined) after(asked, () => seen(checkState(asked.result)));
   const manifest = known === undefined ? meta.get('manifest') : undefined;
-  const records = log.getAll(known && IDBKeyRange.lowerBound(known.n, true));
+  const records = log.getAll(known && commitsAfter(known.n));
   after(records, () => {
     const state = checkState(asked.result);
     if (known === undefined) answerAnew(state, manifest?.result, records.result);
     else if (state.epoch !== known.epoch) readAnew(state);
-    else answer({ state, journal: { epoch: state.epoch, commits: commits(records.result, known.n) } });
+    else answer({ state, journal: { epoch: state.epoch, commits: commits(whole(records.result), known.n) } });
   });
 
   function readAnew(state: State): void {
     const text = meta.get('manifest');
-    const later = log.getAll(IDBKeyRange.lowerBound(state.through, true));
+    const later = log.getAll(commitsAfter(state.through));
     after(later, () => answerAnew(state, text.result, later.result));
   }
 
-  function answerAnew(state: State, text: unknown, records: readonly LogRecord[]): void {
+  function answerAnew(state: State, manifest: unknown, values: readonly unknown[]): void {
+    const pieces = isCut(manifest) ? meta.getAll(piecesAt(meta, 'manifest')) : undefined;
+    if (pieces === undefined) answerWith(state, manifest, values);
+    else
+      after(pieces, () => {
+        const [text] = joined(manifest as Cut, pieces.result, 'The manifest');
+        answerWith(state, text, values);
+      });
+  }
+
+  function answerWith(state: State, text: unknown, values: readonly unknown[]): void {
     const { epoch, through } = state;
     const manifest = typeof text === 'string' ? { text, through } : undefined;
     // A record without its number is kept, and then found to be damaged.
-    const later = records.filter((record) => !(record?.n <= through));
+    const later = whole(values).filter((record) => !(numberOf(record) <= through));
     answer({ state, journal: { epoch, manifest, commits: commits(later, through) } });
   }
 }
@@ -87,8 +110,8 @@ export function readState(
  */
 export function addCommit(
   work: Work<JournalState | undefined>,
-  { n, head, tail, segments, places = [], contents = [] }: Commit,
-  by: string,
+  { n, segments, places = [], contents = [] }: Commit,
+  { record, pieces }: Stored,
   expected: Expectation,
   alone: boolean,
   put?: PutRecords,
@@ -106,11 +129,11 @@ export function addCommit(
     }
   };
   const asked = meta.get('state');
-  const record: LogRecord = { n, head, tail, by };
   const added = log.add(record, n);
   put?.(work, arrived); // what it asks first is answered while blocks are put, and what it puts follows them
   let last: IDBRequest = added;
-  for (const { id, text } of segments) last = work.block.put(text, id);
+  for (const put of puttingPieces(log, n, pieces)) last = put();
+  for (const { id, text } of segments) for (const put of putting(work.block, id, text)) last = put();
   for (const { place, bytes } of contents) last = work.blob.put(chunkRecord(bytes), [place, 0]);
   const named = places.map((place) => work.blob.getKey([place, 0]));
   // Only if nothing else is written that could remain without the record: Firefox completes a transaction of which a request
@@ -125,28 +148,27 @@ export function addCommit(
     // Segments requested already would overwrite those of the commit that has number n: undo everything. And if more was
     // requested, the step after the last request would answer that the commit was done.
     if (last !== added || named.length > 0) return fail(new Undo('taken'));
-    const winners = log.getAll(IDBKeyRange.lowerBound(expected.n, true));
+    const winners = log.getAll(commitsAfter(expected.n));
     after(winners, () => {
       const undone = objection(checkState(asked.result), expected);
       if (undone !== undefined) return fail(undone);
-      const [first] = winners.result as LogRecord[];
+      const [first] = winners.result as (LogRecord | undefined)[];
       // Our own record, from an attempt whose outcome we were not told.
-      if (first?.by === by) return answer(undefined);
-      answer({ epoch: expected.epoch, commits: commits(winners.result, expected.n) });
+      if (first?.by === record.by) return answer(undefined);
+      answer({ epoch: expected.epoch, commits: commits(whole(winners.result), expected.n) });
     });
   };
 }
 
 /**
- * Adds the commit of a context that is sure to be alone (presence.ts), and nothing else: one request, whose success proves that
+ * Adds the commit, without pieces, of a context that is sure to be alone (presence.ts), and nothing else: one request, whose success proves that
  * memory was current. Nobody can have raised the epoch since, because whoever takes the lock by force puts a barrier at this number.
  */
 export function addSurely(
   { log, answer, blame, commit }: Work<JournalState | undefined>,
-  { n, head, tail }: Commit,
-  by: string,
+  { record }: Stored,
 ): void {
-  const added = log.add({ n, head, tail, by } satisfies LogRecord, n);
+  const added = log.add(record, record.n);
   added.onerror = () => blameFor(added, blame, 'fenced');
   answer(undefined);
   commit();
@@ -165,7 +187,7 @@ export function applyRewrite(
   expected: Expectation,
 ): void {
   const asked = meta.get('state');
-  const ahead = log.getKey(IDBKeyRange.lowerBound(expected.n, true));
+  const ahead = log.getKey(commitsAfter(expected.n));
   after(ahead, () => {
     const state = checkState(asked.result);
     const undone = objection(state, expected);
@@ -177,16 +199,13 @@ export function applyRewrite(
         new TypeError(`A manifest through ${through} does not follow the one through ${state.through}`),
       );
     }
-    const requests: Asking[] = put.map(
-      ({ id, text }) =>
-        () =>
-          block.put(text, id),
-    );
+    const requests = put.flatMap(({ id, text }) => putting(block, id, text));
     if (manifest !== undefined) {
       const next: State = { ...state, epoch: state.epoch + 1, through, by };
       requests.push(
         () => meta.put(next, 'state'),
-        () => meta.put(manifest.text, 'manifest'),
+        () => meta.delete(piecesAt(meta, 'manifest')),
+        ...putting(meta, 'manifest', manifest.text),
       );
     }
     together(requests.concat(dropped(drop, through, state.barriers)));
@@ -194,29 +213,26 @@ export function applyRewrite(
   });
 
   function dropped(ids: readonly number[], through: number, barriers: State['barriers']): Asking[] {
-    const requests: Asking[] = [];
-    const covered: number[] = [];
-    for (const id of ids) {
+    const blocks = ids.filter((id) => !isTail(id));
+    // One that no manifest covers has yet to be read: it stays, whoever asks to drop it.
+    const covered = ids.flatMap((id) => {
       const n = commitOfTail(id);
-      if (n === undefined) requests.push(() => block.delete(id));
-      // One that no manifest covers has yet to be read: it stays, whoever asks to drop it.
-      else if (n <= through && !barriers?.includes(n)) covered.push(n);
-    }
-    for (const range of runs(covered)) requests.push(() => log.delete(range));
-    return requests;
+      return n === undefined || n > through || barriers?.includes(n) ? [] : [n];
+    });
+    return [...droppingAll(block, blocks), ...droppingAll(log, covered)];
   }
 }
 
-/** Records of the log are mostly dropped in runs of consecutive numbers: one request for each run. */
-function runs(numbers: readonly number[]): IDBKeyRange[] {
+/** Keys are mostly dropped in runs of consecutive numbers: a request or two for each run. */
+function droppingAll(store: IDBObjectStore, numbers: readonly number[]): Asking[] {
   const sorted = [...numbers].sort((a, b) => a - b);
-  const ranges: IDBKeyRange[] = [];
+  const requests: Asking[] = [];
   for (let from = 0, to = 0; from < sorted.length; from = to) {
     do to++;
     while (to < sorted.length && sorted[to]! <= sorted[to - 1]! + 1);
-    ranges.push(IDBKeyRange.bound(sorted[from], sorted[to - 1]));
+    requests.push(...dropping(store, sorted[from]!, sorted[to - 1]!));
   }
-  return ranges;
+  return requests;
 }
 
 export interface Trace {
@@ -227,28 +243,54 @@ export interface Trace {
 /** What exists of commit n: whether a write of unknown fate was done. */
 export function readTrace({ log, meta, after, answer }: Work<Trace>, n: number): void {
   const state = meta.get('state');
-  const record = log.get(n);
-  after(record, () => {
-    const found = record.result === undefined ? undefined : checkRecord(record.result, n);
-    answer({ state: checkState(state.result), record: found });
+  const records = log.getAll(commitsAt(n, n));
+  after(records, () => {
+    const [found] = whole(records.result);
+    answer({
+      state: checkState(state.result),
+      record: found === undefined ? undefined : checkRecord(found, n),
+    });
   });
 }
 
+/** A text that is asked for: a block, or the tail of a commit. */
+interface Asked {
+  readonly store: IDBObjectStore;
+  readonly key: number;
+  readonly isTail: boolean;
+  readonly request: IDBRequest<unknown>;
+  pieces?: IDBRequest<unknown[]>;
+}
+
 /** The texts of `ids`, of which there is at least one. */
-export function loadTexts(work: Work<(string | undefined)[]>, ids: readonly number[]): void {
-  const requests = ids.map((id) => {
+export function loadTexts(
+  { log, block, after, answer }: Work<(string | undefined)[]>,
+  ids: readonly number[],
+): void {
+  const all = ids.map((id): Asked => {
     const n = commitOfTail(id);
-    return n === undefined ? work.block.get(id) : work.log.get(n);
+    const [store, key] = n === undefined ? [block, id] : [log, n];
+    return { store, key, isTail: n !== undefined, request: store.get(key) };
   });
+  const give = (): void => answer(all.map(textOf));
   // There is at least one: the caller never asks for none.
-  work.after(requests.at(-1)!, () => {
-    work.answer(
-      requests.map(({ result }, index) => {
-        if (result === undefined || typeof result === 'string') return result;
-        return checkRecord(result, commitOfTail(ids[index]!)!).tail;
-      }),
-    );
+  after(all.at(-1)!.request, () => {
+    let last: IDBRequest | undefined;
+    for (const asked of all) {
+      if (!isCut(asked.request.result)) continue;
+      asked.pieces = asked.store.getAll(piecesAt(asked.store, asked.key));
+      last = asked.pieces;
+    }
+    if (last === undefined) give();
+    else after(last, give);
   });
+}
+
+function textOf({ key, isTail, request: { result }, pieces }: Asked): string | undefined {
+  if (isCut(result)) return joined(result, pieces!.result, `The text ${key}`).at(-1);
+  if (result === undefined || typeof result === 'string') return result;
+  if (isTail) return checkRecord(result, key).tail;
+  throw corrupt(`Block ${key} is damaged`);
 }
 
 /** Of blocks, and of commits as tails. */
@@ -258,8 +300,10 @@ export function listIds({ log, meta, block, after, answer }: Work<number[]>): vo
   const commits = log.getAllKeys();
   after(commits, () => {
     const { barriers = [] } = checkState(state.result);
-    const others = (commits.result as number[]).filter((n) => !barriers.includes(n));
-    answer([...(blocks.result as number[]), ...others.map((n) => n * BLOCKS_PER_COMMIT)]);
+    // Those of pieces are none.
+    const [ids, numbers] = [blocks, commits].map(({ result }) => result.filter(Number.isInteger) as number[]);
+    const others = numbers!.filter((n) => !barriers.includes(n));
+    answer([...ids!, ...others.map((n) => n * BLOCKS_PER_COMMIT)]);
   });
 }
 
@@ -283,7 +327,7 @@ export function raiseFence({ log, meta, after, together, answer }: Work<number>)
     const state = checkState(asked.result);
     const { through, barriers = [] } = state;
     const fence = state.fence + 1;
-    const n = Math.max(through, (last.result?.key as number | undefined) ?? 0) + 1;
+    const n = Math.max(through, Math.floor((last.result?.key as number | undefined) ?? 0)) + 1;
     const barrier: LogRecord = { n, head: EMPTY_HEAD, tail: '', by: '' };
     const next: State = { ...state, fence, barriers: [...barriers, n].slice(-BARRIERS_MAX) };
     together([() => log.add(barrier, n), () => meta.put(next, 'state')]);
@@ -296,7 +340,11 @@ function objection(state: State, expected: Expectation): Undo | undefined {
   return expected.fence !== undefined && state.fence !== expected.fence ? new Undo('fenced') : undefined;
 }
 
-/** Records from `getAll`, which must be the commits that follow `known`, without a gap. */
+/** NaN if it has none. */
+const numberOf = (record: unknown): number =>
+  (record as Partial<LogRecord> | null | undefined)?.n ?? Number.NaN;
+
+/** Whole records, which must be the commits that follow `known`, without a gap. */
 const commits = (records: readonly unknown[], known: number): JournalState['commits'] =>
   records.map((record, index) => {
     const { n, head, tail } = checkRecord(record, known + 1 + index);

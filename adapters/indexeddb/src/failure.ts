@@ -3,24 +3,25 @@
  * separate classes (QuotaExceededError), and a bundle may meet exceptions of another realm.
  */
 import {
+  corrupt,
   type DatabaseError,
   ioError,
   isDatabaseError,
   quotaExceeded,
   refusedHere,
-  tooLarge,
 } from '@settledb/core';
 
 /**
  * @param what the operation that failed, as the start of a sentence: `Opening database "notes"`
- * @returns `quota_exceeded` for a full disk, `too_large` for a record that is too long, a DatabaseError or a TypeError (wrong use) as it is, and `io` with the cause's name for all else
+ * @returns `quota_exceeded` for a full disk, `corrupt` for a value that is lost, a DatabaseError or a TypeError (wrong use) as it is, and `io` with the cause's name for all else
  */
 export function storageError(what: string, cause: unknown): DatabaseError | TypeError {
   if (isDatabaseError(cause) || cause instanceof TypeError) return cause;
   if (isFull(cause) || cause instanceof NotTaken) return quotaExceeded(cause);
   const text = cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause);
   const failed = `${what} failed: ${text}`;
-  if (isTooLarge(cause)) return tooLarge(failed, cause);
+  // Chromium, of a value that it kept in a file which is gone (pieces.ts): for good, so nobody should ask for it again.
+  if (nameOf(cause) === 'NotReadableError') return corrupt(failed, cause);
   return nameOf(cause) === 'SecurityError' ? refusedHere(failed, cause) : ioError(failed, cause);
 }
 
@@ -45,13 +46,9 @@ export const isLostForGood = (cause: unknown): boolean =>
 /** The browser says that the storage is full. */
 export const isFull = (cause: unknown): boolean => nameOf(cause) === 'QuotaExceededError';
 
-/** Chromium takes no record of more than 127 MB, and aborts the transaction with these words ("too large … max=133169152 bytes"). */
-const isTooLarge = (cause: unknown): boolean =>
-  nameOf(cause) === 'UnknownError' && /value are too large/.test((cause as Error).message);
-
 /** True when the storage has definitely refused: the transaction was not done, and repeating it would not help. */
 export function isRefusal(cause: unknown): boolean {
-  if (isDatabaseError(cause) || cause instanceof TypeError || isTooLarge(cause)) return true;
+  if (isDatabaseError(cause) || cause instanceof TypeError) return true;
   return ['QuotaExceededError', 'DataError', 'DataCloneError', 'NotFoundError'].includes(nameOf(cause));
 }
 

@@ -35,6 +35,7 @@ import { storageError } from './failure';
 import { Fairness } from './fairness';
 import { fateOfCommit, fateOfRewrite } from './fate';
 import { lockManager } from './lock';
+import { type Stored, stored } from './log-records';
 import type { OpenRequest } from './open';
 import { Presence } from './presence';
 import type { PutRecords } from './reserve';
@@ -191,18 +192,19 @@ export class IndexedDbJournal implements Journal {
       const stores: StoreName[] = commit.segments.length > 0 ? ['log', 'block', 'meta'] : ['log', 'meta'];
       if (commit.places !== undefined || commit.contents !== undefined) stores.push('blob');
       const scope: Scope = { stores, mode: 'readwrite', durability };
-      const isLone = stores.length === 2;
       const by = `${this.#id}.${this.#writes++}`;
+      const logged = stored(commit, by);
+      const isLone = stores.length === 2 && logged.pieces.length === 0;
       const answer = await tryUntilKnown(this.#writing, {
         expected,
         isCurrent: true,
         makesRoom,
         attempt: (fence, transact) => {
           if (isLone && expected.epoch === this.#epoch && this.#presence.alone())
-            return this.#appendSurely(commit, by, durability, transact);
+            return this.#appendSurely(logged, durability, transact);
           const add = (put?: PutRecords): Promise<JournalState | undefined> =>
             transact(scope, (work) =>
-              addCommit(work, commit, by, { ...expected, fence }, this.#presence.solo, put),
+              addCommit(work, commit, logged, { ...expected, fence }, this.#presence.solo, put),
             );
           return share === undefined ? add() : share.with(add);
         },
@@ -218,8 +220,7 @@ export class IndexedDbJournal implements Journal {
 
   /** While it runs this context stays alone, or its lock is taken by force. */
   async #appendSurely(
-    commit: Commit,
-    by: string,
+    logged: Stored,
     durability: Durability,
     transact: Transact,
   ): Promise<JournalState | undefined> {
@@ -227,7 +228,7 @@ export class IndexedDbJournal implements Journal {
     try {
       return await transact<JournalState | undefined>(
         { stores: ['log'], mode: 'readwrite', durability },
-        (work) => addSurely(work, commit, by),
+        (work) => addSurely(work, logged),
       );
     } finally {
       stay();

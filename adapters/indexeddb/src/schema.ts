@@ -2,9 +2,10 @@
  * What lies in IndexedDB: four object stores with out-of-line keys, and checks of what is read from them.
  *
  *   log    n        → { n, head, tail, by }     one record per commit; adding an existing n fails: the key is the lock
- *   block  id       → text                      segments (positive ids), blocks of rewrites (negative)
+ *                   → { n, by, cut }            one that is long: its head and tail are in pieces (pieces.ts)
+ *   block  id       → text                      segments (positive ids), blocks of rewrites (negative); or in pieces
  *   meta   'state'  → { id, epoch, through, fence, by, barriers }     read by every append that is not sure to be alone, in its own transaction
- *          'manifest' → text
+ *          'manifest' → text, or in pieces
  *          0, 1, …    → noise, in whose place something else has room (reserve.ts)
  *   blob   [place, i] → { sum, bytes }          chunk i of the content at a place, and its checksum (chunk.ts);
  *                   of the first builds: bytes
@@ -12,8 +13,8 @@
 
 import { corrupt, uuid } from '@settledb/core';
 
-/** Version of the layout: the version of the IndexedDB database. 2 added `blob`. */
-export const FORMAT = 2;
+/** Version of the layout: the version of the IndexedDB database. 2 added `blob`, 3 pieces of long texts. */
+export const FORMAT = 3;
 
 /** Precedes the name, so that databases of the page's other libraries are never met. */
 export const PREFIX = 'settledb:';
@@ -45,9 +46,10 @@ export interface LogRecord {
 
 /** Those that are not there: a database that was opened by its name alone, to look whether it exists, is of version 1 and has none. */
 export function createStores(db: IDBDatabase, tx: IDBTransaction): void {
-  db.createObjectStore('blob' satisfies StoreName);
-  if (db.objectStoreNames.contains('log' satisfies StoreName)) return;
-  for (const name of ['log', 'block', 'meta'] satisfies StoreName[]) db.createObjectStore(name);
+  const names: StoreName[] = ['blob', 'log', 'block', 'meta'];
+  const absent = names.filter((name) => !db.objectStoreNames.contains(name));
+  for (const name of absent) db.createObjectStore(name);
+  if (!absent.includes('meta')) return;
   const state: State = { id: uuid(), epoch: 0, through: 0, fence: 0, by: '' };
   tx.objectStore('meta').put(state, 'state');
 }

@@ -1,0 +1,40 @@
+/** Commits as records of the log, whole or in pieces. */
+import type { Commit } from '@settledb/engine';
+import { type Cut, isCut, joined, piecesOf } from './pieces';
+import type { LogRecord } from './schema';
+
+/** What a commit is in the log. */
+export interface Stored {
+  readonly record: LogRecord | (Pick<LogRecord, 'n' | 'by'> & Cut);
+  readonly pieces: readonly string[];
+}
+
+/** @param by names the call that writes it */
+export function stored({ n, head, tail }: Commit, by: string): Stored {
+  const pieces = piecesOf(head + tail);
+  const record = pieces.length === 0 ? { n, head, tail, by } : { n, by, cut: [head.length, tail.length] };
+  return { record, pieces };
+}
+
+/**
+ * Makes records whole again.
+ *
+ * @param values of a range of the log, each record with its pieces behind it
+ * @throws DatabaseError `corrupt` if pieces are missing; records are not checked
+ */
+export function whole(values: readonly unknown[]): unknown[] {
+  const records: unknown[] = [];
+  for (let at = 0; at < values.length; ) {
+    const record = values[at++];
+    const from = at;
+    while (typeof values[at] === 'string') at++;
+    records.push(isCut(record) ? withTexts(record, values.slice(from, at)) : record);
+  }
+  return records;
+}
+
+function withTexts(record: Cut, pieces: readonly unknown[]): unknown {
+  const { n, by } = record as unknown as LogRecord;
+  const [head, tail] = joined(record, pieces, `The log record of commit ${n}`);
+  return { n, head, tail, by };
+}

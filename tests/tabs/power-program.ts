@@ -1,0 +1,43 @@
+/** Writes what Chromium would rather keep in files of its own: large commits of documents that do not compress. */
+import { SettleDB } from '../../packages/settledb/src/entry.browser';
+import { noiseText } from '../conformance/journal-bench';
+
+interface Doc {
+  readonly _id: string;
+  readonly n: number;
+  readonly text: string;
+}
+
+const COUNT = 3_000;
+/** One of each kind in turn: noise, another plane's characters, and now and then a long one. */
+const textOf = (n: number, edits: number): string =>
+  n % 100 === 7 ? noiseText(90_000, n + edits) : noiseText(300, n + edits, n % 3 === 0);
+/** Ids without a pattern, so that what names them has none either. */
+const idOf = (n: number): string => `${n} ${noiseText(30, n)}`;
+
+/** @returns how many documents were acknowledged */
+async function fill(): Promise<number> {
+  const db = new SettleDB<Doc>('power');
+  const docs = Array.from({ length: COUNT }, (_, n) => ({ _id: idOf(n), n, text: textOf(n, 0) }));
+  const rows = await db.bulkDocs(docs);
+  const edits = docs.flatMap((doc, n) => {
+    const row = rows[n]!;
+    return n % 2 === 0 || !('rev' in row) ? [] : [{ ...doc, _rev: row.rev, text: textOf(n, 1) }];
+  });
+  await db.bulkDocs(edits);
+  return (await db.info()).doc_count;
+}
+
+/** @returns what is not as it was written */
+async function look(): Promise<string[]> {
+  const db = new SettleDB<Doc>('power');
+  const { rows } = await db.allDocs({ include_docs: true });
+  const wrong = rows.filter(({ id, doc }) => {
+    const { n, text } = doc as unknown as Doc;
+    return id !== idOf(n) || text !== textOf(n, n % 2);
+  });
+  await db.put({ _id: 'later', n: -1, text: '' });
+  return rows.length === COUNT ? wrong.map(({ id }) => id) : [`${rows.length} documents`];
+}
+
+Object.assign(globalThis, { calls: { fill, look } });
