@@ -58,12 +58,15 @@ export function indexesConformance(context: MangoContext): void {
     const db = await context.with();
     const one = await db.createIndex({ index: { fields: ['a'] } });
     expect(one).toEqual({ id: `_design/${one.name}`, name: one.name, result: 'created' });
-    expect(await db.createIndex({ fields: ['a'] })).toEqual({ ...one, result: 'exists' });
+    for (const field of ['a', { a: 'asc' }] as const)
+      expect(await db.createIndex({ fields: [field] })).toEqual({ ...one, result: 'exists' });
+    const down = await db.createIndex({ fields: [{ a: 'desc' }] });
+    expect(down.result).toBe('created');
     const named = await db.createIndex({ index: { fields: ['a'], name: 'a' } });
     const other = await db.createIndex({ index: { fields: ['a'], name: 'also a' } });
-    expect(new Set([one.id, named.id, other.id]).size).toBe(3);
+    expect(new Set([one.id, down.id, named.id, other.id]).size).toBe(4);
     expect(named.name).toBe('a');
-    expect((await db.getIndexes()).total_rows).toBe(4);
+    expect((await db.getIndexes()).total_rows).toBe(5);
   });
 
   it('puts several into one design document, and replaces one of other fields', async () => {

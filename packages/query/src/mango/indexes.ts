@@ -60,7 +60,7 @@ export function checkIndexRequest(request: unknown): NewIndex {
   const fields = fieldsOf(index);
   const ddoc = nameOf(request.ddoc ?? index.ddoc);
   const name = nameOf(request.name ?? index.name);
-  const view = viewOf(fields, index.fields, index.partial_filter_selector);
+  const view = viewOf(fields, index.partial_filter_selector);
   const made = `idx-${hash128(0, 0, 0, 0, JSON.stringify([view, name]))}`;
   return { ddoc: designId(ddoc ?? made), name: name ?? made, fields, view };
 }
@@ -106,7 +106,7 @@ function nameOf(given: unknown): string | undefined {
 }
 
 /** In CouchDB's form, so that it can be read there: the index in `map`, the request in `options`. */
-function viewOf(fields: readonly IndexField[], given: unknown, filter: unknown): View {
+function viewOf(fields: readonly IndexField[], filter: unknown): View {
   // In a design document a RegExp would be an empty object.
   const partial = filter === undefined ? undefined : (withPatterns(checkSelector(filter)) as Selector);
   return {
@@ -115,9 +115,13 @@ function viewOf(fields: readonly IndexField[], given: unknown, filter: unknown):
       ...(partial && { partial_filter_selector: normalizeSelector(partial) }),
     },
     reduce: '_count',
-    options: { def: { fields: given, ...(partial && { partial_filter_selector: partial }) } },
+    options: { def: { fields: fields.map(shortest), ...(partial && { partial_filter_selector: partial }) } },
   };
 }
+
+/** `a` and `{ a: 'asc' }` say the same. An index without a name is named by its text, so that text must be the same too. */
+const shortest = ({ name, direction }: IndexField): unknown =>
+  direction === 'asc' ? name : { [name]: direction };
 
 /**
  * Writes the index into its design document. An index that exists already is left alone, revision included.
