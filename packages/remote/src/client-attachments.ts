@@ -136,7 +136,7 @@ export async function openAttachment(
   const [start, last] = rangeOf(options, length);
   const whole = start === 0 && last === length;
   const byDoc = { rev: doc._rev, start, last, length };
-  if (options.encoded === true && whole && encoding !== undefined && encoded_length !== undefined) {
+  if (options.encoded && whole && encoding !== undefined && encoded_length !== undefined) {
     const coded = { last: encoded_length, length: encoded_length, as_stored: true };
     const readCoded = (reading: AbortSignal) =>
       isDotId(id)

@@ -90,7 +90,7 @@ function splitOf(doc: unknown): SplitDoc {
  */
 function asSent(id: string, split: SplitDoc, { new_edits, force }: BulkDocsOptions): Sent {
   const { rev, attachments } = split;
-  if (force !== true || new_edits === false || rev === undefined)
+  if (!force || new_edits === false || rev === undefined)
     return { edit: editOf(id, split), new_edits: new_edits !== false };
   const { generation, hash } = parseRev(rev);
   const made = uuid();

@@ -142,8 +142,8 @@ async function receiveAttachment(
   checkHashed(info.digest, hasher, bytes, name);
   const isContent = encoding === undefined || as_stored === true;
   const content = isContent ? stored : await held(decoded(stored, encoding), name, length, room);
-  const data = binary === true ? bytes.toData(content, typeOf(info)) : bytes.toBase64(content);
-  const encoded = encoding !== undefined && att_encoding_info === true ? { encoding, encoded_length } : {};
+  const data = binary ? bytes.toData(content, typeOf(info)) : bytes.toBase64(content);
+  const encoded = encoding !== undefined && att_encoding_info ? { encoding, encoded_length } : {};
   return { ...info, ...encoded, data };
 }
 

@@ -43,7 +43,7 @@ export function getCall(id: string, options: GetOptions): Call {
     throw badRequest("open_revs must be 'all' or a list of revisions");
   }
   // CouchDB answers `rev` with `latest` with the winner; `open_revs` follows the branch that was named.
-  const follow = latest === true && rev !== undefined && open_revs === undefined;
+  const follow = latest && rev !== undefined && open_revs === undefined;
   const revs = follow ? [rev] : open_revs;
   return {
     method: 'GET',
@@ -71,7 +71,7 @@ const comesWithData = ({
   attachments,
   atts_since,
 }: Pick<GetOptions, 'attachments' | 'atts_since'>): boolean =>
-  attachments === true || (atts_since ?? undefined) !== undefined;
+  Boolean(attachments) || (atts_since ?? undefined) !== undefined;
 
 /** Options that count only where one revision is asked for, not with `open_revs`. */
 const OF_ONE = ['conflicts', 'deleted_conflicts', 'local_seq', 'revs_info'] as const;

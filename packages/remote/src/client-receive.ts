@@ -26,12 +26,12 @@ export function receiveDoc<D extends ExistingDoc | null | undefined>(
   const entries = Object.entries(doc._attachments as unknown as Record<string, Record<string, unknown>>).map(
     ([name, info]): [string, unknown] => {
       const { data, encoding, encoded_length, ...rest } = info;
-      const about = att_encoding_info === true ? { ...info, data: undefined } : rest;
+      const about = att_encoding_info ? { ...info, data: undefined } : rest;
       if (typeof data !== 'string') return [name, info.stub === true && !att_encoding_info ? rest : info];
       const decoded = decodeBase64(data, bytes, name);
       // If the attachment is stored encoded, the digest is of other bytes than these.
       if (encoding === undefined) checkDigest(info.digest, [decoded], bytes, name);
-      const kept = binary === true ? bytes.toData([decoded], typeOf(info)) : data;
+      const kept = binary ? bytes.toData([decoded], typeOf(info)) : data;
       return [name, { ...about, data: kept }];
     },
   );

@@ -5,7 +5,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Context } from './context';
 import { changesOf, contents, edit, getDoc, openRevs, store, unchanged } from './expectations';
-import type { TestDatabase, TestError } from './types';
+import type { TestDatabase, TestDoc, TestError } from './types';
 
 const ODD_VALUES = [
   null,
@@ -180,6 +180,40 @@ function mistakes(context: Context): void {
     expect(await db.bulkGet({ docs, revs: 0, latest: '', attachments: null })).toEqual(
       await db.bulkGet({ docs }),
     );
+  });
+
+  it('flags of get are heeded when they are true to the language', async () => {
+    const db = await sample(context);
+    await db.put({ _id: 'd', _attachments: { x: { data: 'aGk=', content_type: 'text/plain' } } });
+    const asked = [
+      { id: 'a', rev: '1-a', flags: ['latest', 'revs'] },
+      { id: 'a', open_revs: ['1-a'], flags: ['latest', 'revs'] },
+      { id: 'a', flags: ['conflicts', 'revs', 'revs_info'] },
+      { id: 'd', flags: ['attachments'] },
+      { id: 'd', flags: ['attachments', 'binary'] },
+    ];
+    for (const { id, flags, ...options } of asked) {
+      const get = (flag: unknown) =>
+        db
+          .get(id, { ...options, ...Object.fromEntries(flags.map((name) => [name, flag])) })
+          .catch(({ status }: TestError) => status);
+      for (const yes of [1, 'yes']) expect(await get(yes)).toEqual(await get(true));
+      for (const no of [0, '']) expect(await get(no)).toEqual(await get(undefined));
+    }
+    const attached = (doc: unknown) => typeof (doc as TestDoc)._attachments!.x!.data;
+    expect(attached(await db.get('d', { attachments: 1, binary: 1 }))).toBe('object');
+    const { results } = await db.bulkGet({ docs: [{ id: 'd' }], attachments: 1, binary: 1 });
+    expect(attached((results[0]!.docs[0] as { ok: unknown }).ok)).toBe('object');
+  });
+
+  it('force is heeded when it is true to the language', async () => {
+    const db = await sample(context);
+    for (const force of [1, 'yes'])
+      expect(await db.put({ _id: 'a', _rev: '1-a', force }, { force })).toMatchObject({ ok: true });
+    for (const force of [0, '', null])
+      await expect(db.put({ _id: 'a', _rev: '1-a', force }, { force })).rejects.toMatchObject({
+        status: 409,
+      });
   });
 
   it('allDocs tells what was skipped, also of keys, and of those that are no texts', async () => {

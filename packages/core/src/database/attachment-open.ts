@@ -94,7 +94,7 @@ export function openAttachment(
     const row = await rowOf(source, stub);
     const { content_type, digest, revpos, length } = stub;
     const encoded = isEncoded(row.blob);
-    const asStored = !encoded || options.encoded === true;
+    const asStored = !encoded || Boolean(options.encoded);
     const [start, end] = rangeOf(options, asStored ? row.size : length);
     return {
       content_type,

@@ -70,7 +70,7 @@ export async function openRevs(
   const pick = (document: KnownDoc): readonly Rev[] =>
     wanted === 'all'
       ? leaves(document.tree).map((leaf) => leaf.rev)
-      : followed(document.tree, wanted, options.latest === true);
+      : followed(document.tree, wanted, Boolean(options.latest));
   const choose = (document: KnownDoc): readonly Rev[] =>
     pick(document).filter((rev) => hasRev(document.tree, rev));
   // As in CouchDB, no other options count here: what they add says much the same of each leaf, so all of it grows with their square.

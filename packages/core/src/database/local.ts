@@ -413,7 +413,7 @@ export class LocalDatabase<Content extends object = object>
   #editOptions(new_edits: boolean | undefined, force: boolean | undefined): EditOptions {
     return {
       newEdits: new_edits !== false,
-      force: force === true,
+      force: Boolean(force),
       deterministic: this.#options.deterministic_revs !== false,
     };
   }
