@@ -2,6 +2,7 @@
  * A page that the browser refuses IndexedDB goes on in a frame, as WebKit's pages have to when its storage process ends
  * (`tests/engines/lost.webkit.test.ts` ends it). Here each refusal is simulated, in whatever browser this runs.
  */
+import { indexeddb } from '@settledb/adapter-indexeddb';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { fill } from '../conformance/journal-bench';
 import { FaultyIdb } from '../support/faulty-idb';
@@ -62,6 +63,26 @@ describe('indexeddb in a page to which it is refused', () => {
     const bytes = await journal.blobs.get('place', 0);
     expect(bytes).toBeInstanceOf(Uint8Array);
     expect(bytes).toEqual(new Uint8Array([1, 2, 3]));
+  });
+
+  it('says what the page was told, if its frames may not store either', async () => {
+    refuse(window);
+    frames()[0]?.remove();
+    const make = document.createElement.bind(document);
+    const create = vi.spyOn(document, 'createElement').mockImplementation((name: string) => {
+      const made = make(name);
+      Object.defineProperty(made, 'contentWindow', { value: {} });
+      return made;
+    });
+    const adapter = indexeddb();
+    await expect(adapter.open(newName())).rejects.toMatchObject({
+      name: 'io',
+      reason: expect.stringContaining('server lost'),
+    });
+    create.mockRestore();
+    const name = newName();
+    await (await adapter.open(name)).close();
+    await adapter.destroy(name);
   });
 
   it('makes another frame when an app removes it', async () => {

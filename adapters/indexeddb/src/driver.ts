@@ -91,7 +91,8 @@ async function ask<Answer>(call: (driver: Driver) => Promise<Answer>): Promise<A
     if (current === asked) {
       frame?.remove();
       frame = hiddenFrame();
-      current = driverOf((frame.contentWindow as typeof globalThis & Window).indexedDB);
+      const factory = frame.contentWindow?.indexedDB;
+      current = factory ? driverOf(factory) : own; // frames of some pages may not store
     }
     return call(current);
   }
