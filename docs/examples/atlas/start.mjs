@@ -19,6 +19,7 @@ import { bundleApp } from './bundle.mjs';
 const here = fileURLToPath(new URL('.', import.meta.url));
 const root = resolve(here, '../../..');
 const require = createRequire(import.meta.url);
+const USAGE = 'npm start -- [--port 5984] [--dir ./data]';
 const values = given();
 
 /** Datasets to load: too large for the app itself. Nothing else is served: no path of a request ever names a file. */
@@ -71,13 +72,18 @@ function given() {
       options: {
         port: { type: 'string', default: process.env.PORT ?? '5984' },
         dir: { type: 'string', default: './data' },
+        help: { type: 'boolean', short: 'h', default: false },
       },
     });
+    if (values.help) {
+      console.log(`  ${USAGE}`);
+      process.exit(0);
+    }
     if (!/^\d{1,5}$/.test(values.port) || Number(values.port) > 65_535)
       throw new TypeError(`--port is a number up to 65535, not '${values.port}'`);
     return values;
   } catch (error) {
-    console.error(`  ${error.message}\n  npm start -- [--port 5984] [--dir ./data]`);
+    console.error(`  ${error.message}\n  ${USAGE}`);
     process.exit(1);
   }
 }
