@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { file } from '@settledb/adapter-file';
+import { memory } from '@settledb/adapter-memory';
 import type { Adapter, Journal } from '@settledb/engine';
 import { remote } from '@settledb/remote';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -124,6 +125,20 @@ describe('of many databases', () => {
     const found = await server.ask('POST', '/db0/_find', { selector: { n: 2 } });
     expect(((await found.json()) as { docs: object[] }).docs).toHaveLength(1);
     await expect.poll(() => server.files.names.length).toBe(1);
+  });
+
+  it('those that an adapter keeps elsewhere are listed, and opened again, as those in folders are', async () => {
+    const server = await withDatabases(4, { max_dbs_open: 1, adapter: memory() });
+    const listed = async () => (await server.ask('GET', '/_all_dbs')).json();
+    const status = async (method: string, path: string) => (await server.ask(method, path)).status;
+    for (let i = 0; i < 4; i++) await server.ask('PUT', `/db${i}/doc`, { i });
+    for (let i = 0; i < 4; i++)
+      expect(await (await server.ask('GET', `/db${i}/doc`)).json()).toMatchObject({ i });
+    expect(await status('PUT', '/db0')).toBe(412);
+    expect(await listed()).toEqual(['db0', 'db1', 'db2', 'db3']);
+    expect(await status('DELETE', '/db1')).toBe(200);
+    expect(await status('GET', '/db1')).toBe(404);
+    expect(await listed()).toEqual(['db0', 'db2', 'db3']);
   });
 });
 

@@ -29,6 +29,8 @@ export class FolderDatabases implements Databases {
   readonly #dir: string;
   readonly #openDatabase: OpenDatabase;
   readonly #open: OpenDatabases;
+  /** Databases that were made here and have no folder: their adapter keeps them elsewhere, as in memory. */
+  readonly #elsewhere = new Set<string>();
 
   /** @param warn called when more than `max_dbs_open` are in use. @throws TypeError */
   constructor(
@@ -53,14 +55,18 @@ export class FolderDatabases implements Databases {
   }
 
   create(name: string): Promise<boolean> {
-    return this.#open.create(name, () =>
-      this.#openDatabase(this.#path(name), { name, mustExist: false }).catch(throwOwn),
-    );
+    return this.#open.create(name, async () => {
+      const path = this.#path(name);
+      const database = await this.#openDatabase(path, { name, mustExist: false }).catch(throwOwn);
+      if (!(await isFolder(path))) this.#elsewhere.add(name);
+      return database;
+    });
   }
 
   destroy(name: string): Promise<boolean> {
     return this.#open.destroy(name, async (database) => {
       await database.destroy();
+      this.#elsewhere.delete(name);
       // The adapter removes what it made; an empty folder would still be listed.
       await rmdir(this.#path(name)).catch(() => {});
     });
@@ -69,7 +75,7 @@ export class FolderDatabases implements Databases {
   async list(): Promise<string[]> {
     const entries = await readdir(this.#dir, { withFileTypes: true });
     const names = entries.map((entry) => (entry.isDirectory() ? fromFolderName(entry.name) : undefined));
-    return names.filter((name) => name !== undefined).sort();
+    return [...names.filter((name) => name !== undefined), ...this.#elsewhere].sort();
   }
 
   drop(name: string, database: Database): void {
@@ -83,7 +89,7 @@ export class FolderDatabases implements Databases {
 
   async #openExisting(name: string): Promise<Database | undefined> {
     const path = this.#path(name);
-    if (!(await isFolder(path))) return undefined;
+    if (!this.#elsewhere.has(name) && !(await isFolder(path))) return undefined;
     return this.#openDatabase(path, { name, mustExist: true }).catch(unlessMissing);
   }
 

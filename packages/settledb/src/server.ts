@@ -48,7 +48,7 @@ export { serverReplicator } from './server-replicator';
 export interface ServerOptions extends Omit<Options, 'open'> {
   /** Opens a database. Default: its folder, with the file adapter; no other process or handle may have it open meanwhile. */
   readonly open?: OpenDatabase | undefined;
-  /** Where databases are kept, by path. Default: files. */
+  /** Where databases are kept, by path. Default: files. If it makes no folder there, its databases are known until the server ends. */
   readonly adapter?: Adapter | undefined;
   /**
    * Run the functions of design documents: views, filters, `validate_doc_update`. They are programs written by whoever may write
