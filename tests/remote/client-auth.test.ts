@@ -132,6 +132,24 @@ describe('cookies that the page has already', () => {
   });
 });
 
+it('headers of the program override our own, however their names are written', async () => {
+  const sent: Headers[] = [];
+  const fetch: Fetch = async (_input, init) => {
+    sent.push(new Headers(init?.headers));
+    return new Response('{"ok":true,"id":"a","rev":"1-a"}');
+  };
+  const auth = { username: 'a', password: 'b' };
+  const given = { Authorization: 'Bearer x', ACCEPT: 'text/x', 'Content-Type': 'application/json; a=b' };
+  for (const headers of [given, () => given])
+    await remote(`${ORIGIN}/db`, { fetch, headers, auth }).put({ _id: 'a' });
+  for (const each of sent)
+    expect(['authorization', 'accept', 'content-type'].map((name) => each.get(name))).toEqual([
+      'Bearer x',
+      'text/x',
+      'application/json; a=b',
+    ]);
+});
+
 describe('headers by a function', () => {
   it('are asked for again after a 401, and the request is sent once more, not twice', async () => {
     const asked: boolean[] = [];

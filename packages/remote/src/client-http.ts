@@ -293,7 +293,7 @@ export class Http {
         ...(encoding && { 'content-encoding': encoding }),
         ...(stream && { 'content-length': String(stream.length) }),
         ...call.headers,
-        ...given,
+        ...lowered(given),
       },
       // Documents must not come from a browser's cache.
       cache: 'no-store',
@@ -377,6 +377,10 @@ export class Http {
 
 /** Frees the connection of an answer that nobody reads. */
 const leaveUnread = ({ body }: Response): void => void body?.cancel().catch(() => {});
+
+/** Headers with their names as ours are written, so that they override ours: of two spellings of a name, `fetch` sends both values. */
+const lowered = (headers: Readonly<Record<string, string>> | undefined): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]));
 
 /** Bytes; of a text about as many. */
 function sizeOf(body: BodyInit | undefined): number {
