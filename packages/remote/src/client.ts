@@ -102,8 +102,9 @@ export class RemoteDatabase<Content extends object = object>
     const call = getCall(id, options);
     const http = await this.#connection.ready(options.signal);
     if (options.open_revs?.length === 0) return [];
+    const isPlain = options.rev === undefined && options.open_revs === undefined;
     const local =
-      this.#localDocs.takes(id) && (await this.#localDocs.read<Content>(http, id, options.signal));
+      isPlain && this.#localDocs.takes(id) && (await this.#localDocs.read<Content>(http, id, options.signal));
     return local || readDoc<Content>(http, id, call, options);
   }
 

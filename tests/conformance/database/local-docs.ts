@@ -183,6 +183,17 @@ function elsewhere(context: Context): void {
     expect((await db.info()).doc_count).toBe(1);
   });
 
+  it('has no other revisions to be read', async () => {
+    const db = context.fresh();
+    await db.put({ _id: '_local/a', value: 1 });
+    for (const open_revs of ['all', ['1-a']] as const) {
+      const error = await rejection(db.get('_local/a', { open_revs }));
+      expect([error.status, error.name]).toEqual([404, 'not_found']);
+    }
+    expect((await rejection(db.get('_local/a', { open_revs: 'some' as never }))).status).toBe(400);
+    expect((await rejection(db.get('_local/a', { rev: '1-a' }))).status).toBe(404);
+  });
+
   it('is another document than the one of the same name without _local', async () => {
     const db = context.fresh();
     await db.put({ _id: 'a', value: 'plain' });

@@ -23,9 +23,10 @@ export async function getAny(
   id: string,
   options: GetOptions,
 ): Promise<ExistingDoc | OpenRevsRow[]> {
-  if (!needsHistory(options) || typeof id !== 'string' || isLocalId(id)) return getDoc(store, id, options);
-  options.signal?.throwIfAborted();
   const { open_revs: wanted, rev } = options;
+  if (!needsHistory(options) || typeof id !== 'string' || (isLocalId(id) && wanted === undefined))
+    return getDoc(store, id, options);
+  options.signal?.throwIfAborted();
   if (wanted === undefined) return getRev(store, id, rev, options);
   return [...(await openRevs(store, id, wanted, options))];
 }
@@ -77,7 +78,8 @@ export async function openRevs(
   const meta = { revs: options.revs };
   const [document] = await readRevisions(store, [{ id, choose }], options);
   if (document === undefined) {
-    if (wanted === 'all') throw notFound('missing', id);
+    // A local document has no tree either.
+    if (wanted === 'all' || (isLocalId(id) && wanted.length > 0)) throw notFound('missing', id);
     return [...new Set(wanted)].map((rev) => ({ missing: rev }));
   }
   return rowsOf(document, pick(document), meta);
