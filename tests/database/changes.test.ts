@@ -199,11 +199,14 @@ describe('a one-shot feed', () => {
       broken: 'function (',
       none: '42',
       number: 42,
+      unbound: 'nowhere.filter',
       comment: 'function (doc) { return true; } // yes',
     };
-    await db.bulkDocs([{ _id: '_design/d', filters }]);
-    for (const name of ['broken', 'none', 'number']) {
-      await expect(Promise.resolve(db.changes({ filter: `d/${name}` }))).rejects.toMatchObject({
+    await db.bulkDocs([{ _id: '_design/d', filters, views: { unbound: { map: 'nowhere.map' } } }]);
+    const broken = ['broken', 'none', 'number', 'unbound'].map((name) => ({ filter: `d/${name}` }));
+    for (const options of [...broken, { view: 'd/unbound' }]) {
+      await expect(Promise.resolve(db.changes(options))).rejects.toMatchObject({
+        status: 500,
         name: 'compilation_error',
       });
     }

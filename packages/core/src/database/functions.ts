@@ -3,7 +3,7 @@
  * program: an application in its own page or process wants that, a server must not do it. Hence {@link Evaluate} is handed down,
  * and a host may refuse.
  */
-import { DatabaseError, forbidden } from '../model/errors';
+import { DatabaseError, forbidden, thrownText } from '../model/errors';
 
 /**
  * Makes a function from its source text.
@@ -22,7 +22,12 @@ export const evaluate: Evaluate = (source, names = []) => {
   const expression = source.trim().replace(/;+$/, '');
   const make = compile([...names, `return (${expression}\n);`]);
   return (...values) => {
-    const made: unknown = make(...values);
+    let made: unknown;
+    try {
+      made = make(...values);
+    } catch (error) {
+      throw compilationError(thrownText(error), source, error);
+    }
     if (typeof made !== 'function') throw compilationError('the source is not that of a function', source);
     return made as (...args: unknown[]) => unknown;
   };
