@@ -113,6 +113,13 @@ describe('changes', () => {
       expect(await alike(dbs, ['changes', options])).toMatchObject({ ...MISSING, docId: '_design/v' });
   });
 
+  it('however many changes are asked for at a time, they are given', async () => {
+    const dbs = await places();
+    for (const many of [1, 2 ** 31, Number.MAX_SAFE_INTEGER])
+      for (const db of dbs)
+        expect((await db.changes({ batch_size: many, seq_interval: many })).results).toHaveLength(6);
+  });
+
   it('an empty filter is none, and a wait of null the usual one', async () => {
     const dbs = await places();
     for (const options of [{ filter: '' }, { heartbeat: null, timeout: null }, { timeout: false }])

@@ -156,7 +156,10 @@ function readOptions({ query, request }: DatabaseContext, body: Record<string, u
     throw badRequest('`style` is main_only or all_docs');
   }
   const seqInterval = query.text('seq_interval');
-  if (seqInterval !== undefined && !/^[1-9]\d{0,8}$/.test(seqInterval))
+  if (
+    seqInterval !== undefined &&
+    !(/^[1-9]\d*$/.test(seqInterval) && Number.isSafeInteger(Number(seqInterval)))
+  )
     throw badRequest('invalid_seq_interval');
   const since =
     query.text('last-event-id') ?? query.text('since') ?? request.headers.get('last-event-id') ?? undefined;
