@@ -121,6 +121,16 @@ describe('attachments over HTTP', () => {
       const doc = { _id: 'a', _attachments: { f: { data: data as never } } } as never;
       expect(await failureOf(db.put(doc))).toMatchObject({ status: 413 });
     }
+    // Base64 counts three bytes at a time.
+    for (const limit of [999, 1_000, 1_001]) {
+      const tight = testServer({ limits: { attachment: limit } });
+      await tight.ask('PUT', '/db');
+      for (const more of [0, 1, 2]) {
+        const _attachments = { f: { data: btoa('x'.repeat(limit + more)) } };
+        const { status } = await tight.ask('PUT', `/db/a${more}`, { _attachments });
+        expect([limit, more, status]).toEqual([limit, more, more === 0 ? 201 : 413]);
+      }
+    }
     expect((await db.info()).doc_count).toBe(0);
     const headers = { 'content-type': 'x/y', 'content-length': '1000' };
     expect((await server.ask('PUT', '/db/a/f', 'x'.repeat(1_000), headers)).status).toBe(201);

@@ -274,6 +274,10 @@ function checkCount(attachments: object): void {
     throw tooLarge(`A document may have ${MAX_ATTACHMENTS} attachments`);
 }
 
+/** Bytes that base64 stands for. */
+const decodedLength = (text: string): number =>
+  text.length * 0.75 - (text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0);
+
 /** Checks attachments within JSON. @throws attachment_too_large, too_large */
 export function checkInline(doc: Doc, limit: number): void {
   const { _attachments: attachments } = doc;
@@ -282,6 +286,6 @@ export function checkInline(doc: Doc, limit: number): void {
   checkCount(attachments);
   for (const [name, attachment] of Object.entries<unknown>(attachments)) {
     const data = isObject(attachment) ? attachment.data : undefined;
-    if (typeof data === 'string' && data.length * 0.75 - 2 > limit) throw tooLargeAttachment(name);
+    if (typeof data === 'string' && decodedLength(data) > limit) throw tooLargeAttachment(name);
   }
 }
