@@ -5,6 +5,14 @@ import { describe, expect, it } from 'vitest';
 import { naiveStore } from '../support/naive-store';
 import { failureOf, meddled, testServer, URL_OF_DB } from './support';
 
+it('a design document that is refused has the same status by itself and among others', async () => {
+  const db = remote<{ views?: unknown }>(URL_OF_DB, { fetch: testServer().fetch });
+  const doc = { _id: '_design/d', views: { v: { map: 5 } } };
+  const refused = { status: 400, name: 'invalid_design_doc' };
+  expect(await failureOf(db.put(doc))).toMatchObject(refused);
+  expect(await db.bulkDocs([doc, { _id: 'a' }])).toMatchObject([refused, { ok: true }]);
+});
+
 describe('ids', () => {
   it('of any kind reach their document and no other', async () => {
     const server = testServer();

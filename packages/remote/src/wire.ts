@@ -75,6 +75,7 @@ export interface WireError {
 const ROW_STATUS: ReadonlyMap<string, number> = new Map([
   ['bad_request', 400],
   ['illegal_docid', 400],
+  ['invalid_design_doc', 400],
   ['unauthorized', 401],
   ['forbidden', 403],
   ['not_found', 404],
