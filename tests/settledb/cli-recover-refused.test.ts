@@ -53,6 +53,12 @@ function failing(name: 'rmdirSync' | 'renameSync', path: string, code: string): 
   return error;
 }
 
+it('refuses what is no URL but nearly one: a folder of that name would pass for what is behind it', async () => {
+  for (const target of ['htps://couch.example/notes', 'localhost:5984/notes', '//couch.example/notes'])
+    await expect(recovery(source, target)).rejects.toMatchObject({ status: 400, name: 'bad_request' });
+  expect(['htps:', 'localhost:5984'].filter((each) => existsSync(each))).toEqual([]);
+});
+
 it('refuses an empty folder that cannot be replaced, before anything is written', async () => {
   const target = free();
   mkdirSync(target);

@@ -7,6 +7,7 @@ import { existsSync, lstatSync, readdirSync, realpathSync, renameSync, rmdirSync
 import { resolve } from 'node:path';
 import { isOwnName } from '@settledb/adapter-file';
 import { badRequest, type DatabaseInfo, whyOf } from '@settledb/core';
+import { addressOf } from '../options';
 import { hasDocuments, NOT_EMPTY, type Recovered, type RecoverTarget, recover } from '../recover';
 import type { SettleDB } from '../settledb';
 import { checkFolder, existing, hasLog, isUrl, restored } from './open';
@@ -14,6 +15,7 @@ import { unlessAsked } from './until-asked';
 
 export async function recovery(folder: string, name: string): Promise<Recovered> {
   checkFolder(folder);
+  addressOf(name, {}); // refuses a mistyped URL, which as a path of its own would be a folder
   const target = isUrl(name) ? new Target(name) : new FolderTarget(name, realpathSync(folder));
   try {
     const recovered = await unlessAsked((signal) => recover(folder, target, { signal }));
