@@ -59,6 +59,15 @@ describe('a view of the program', () => {
     const same = open({ views: { v: { map: () => {}, version: 1 } } }, name);
     expect((await same.query('v', { stale: 'ok' })).total_rows).toBe(3);
   });
+
+  it('has a version that is a text or a number: of others, two could be taken for one', async () => {
+    for (const version of [{ major: 1 }, [1], null, true, () => 1]) {
+      const db = open({ views: { v: { map: byTag, version: version as never } } });
+      await expect(db.query('v')).rejects.toMatchObject({ status: 400, name: 'bad_request' });
+    }
+    for (const version of [0, 1.5, '', '2026-11'])
+      expect((await open({ views: { v: { map: byTag, version } } }).query('v')).rows).toEqual([]);
+  });
 });
 
 it('a view of the program belongs to nobody once the handles that define it are closed', async () => {

@@ -185,7 +185,9 @@ function checkView(name: string, given: RegisteredViews[string]): RegisteredView
   const view = typeof given === 'function' ? { map: given } : given;
   if (!isGroup(view) || typeof view.map !== 'function')
     throw badRequest(`The view '${name}' must be a function, or an object with a function \`map\``);
-  const { update } = view;
+  const { update, version } = view;
+  if (version !== undefined && typeof version !== 'string' && typeof version !== 'number')
+    throw badRequest(`The view '${name}' has a \`version\` that is neither a text nor a number`);
   if (update !== undefined && !isPolicy(update))
     throw badRequest(`The view '${name}' has an \`update\` that is neither 'lazy' nor 'idle' nor 'eager'`);
   return view;
