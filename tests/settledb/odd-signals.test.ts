@@ -75,6 +75,9 @@ const CALLS: Record<string, (db: Any, options: object) => unknown> = {
   destroy: (db, options) => db.destroy(options),
 };
 
+/** Feeds complete as cancelled, and live results are made before anything is asked. */
+const endsByReason = (verb: string): boolean => !/changes|live|sync|replicate/i.test(verb);
+
 /** Also of what is thrown at once. */
 async function failureOf(call: () => unknown): Promise<unknown> {
   try {
@@ -95,6 +98,22 @@ describe.each(Object.entries(PLACES))('of a database %s', (_, place) => {
         expect(error.message).toMatch(/`signal` must be an AbortSignal/);
       }
     }
+    expect(await db.info()).toMatchObject({ doc_count: 0 });
+  });
+
+  it.each(
+    Object.entries(CALLS).filter(([verb]) => endsByReason(verb)),
+  )('%s ends by the reason of a signal that was aborted before, also where there is nothing to find', async (_verb, call) => {
+    const db = place();
+    await db.info();
+    const reason = new Error('enough');
+    const signal = AbortSignal.abort(reason);
+    const answer = async () => {
+      const made = await call(db, { signal });
+      // A dump is a stream of bytes.
+      return made instanceof ReadableStream ? made.getReader().read() : made;
+    };
+    expect(await failureOf(answer)).toBe(reason);
     expect(await db.info()).toMatchObject({ doc_count: 0 });
   });
 

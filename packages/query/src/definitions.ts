@@ -130,6 +130,7 @@ export class Definitions {
 
   /** The design document of this name. @throws DatabaseError 404 */
   async design(name: string, { signal }: CallOptions): Promise<ExistingDoc<Record<string, Loose>>> {
+    signal?.throwIfAborted();
     const id = `_design/${name}`;
     const bare = [{ from: 'docs', keys: [id] }] as const;
     const [[row]] = this.#store.readNow(bare) ?? (await this.#store.read(bare, { signal }));
