@@ -122,6 +122,7 @@ describe('a RegExp that takes linear time', () => {
     ['(?<x>a)\\k<x>', 'refers back'],
     ['a\\c', 'without a letter'],
     ['a{501}', 'too many'],
+    ['a'.repeat(500), 'characters are too many'],
     ['a{0,300}', 'too many'],
     ['((a{100}){100}){100}', 'too many'],
     ['(?:(?:(?:){100}){100}){100}', 'too many'],

@@ -7,6 +7,7 @@
 
 /** Steps of a pattern, bounded repeats written out: what a character may cost at most, where text and pattern are made for that. */
 const MAX_STEPS = 500;
+const TOO_LONG = 'its characters are too many, each counted as often as it may repeat';
 
 export type Step =
   | { readonly op: 'match' }
@@ -121,13 +122,13 @@ class Reader {
   /** Copies may be of nothing, as in `(?:){9999}`, and so add no step. */
   #copied(part: Part): Part {
     return (next) => {
-      if (++this.#copies > MAX_STEPS) throw new NotLinear('its repeats are too many');
+      if (++this.#copies > MAX_STEPS) throw new NotLinear(TOO_LONG);
       return part(next);
     };
   }
 
   #add(step: Step): number {
-    if (this.steps.length >= MAX_STEPS) throw new NotLinear('its repeats are too many');
+    if (this.steps.length >= MAX_STEPS) throw new NotLinear(TOO_LONG);
     return this.steps.push(step) - 1;
   }
 
