@@ -258,6 +258,16 @@ describe('making a handle', () => {
     expect(() => new Kept(new URL('http://a/b') as never)).toThrow('a name, or a URL, as text');
   });
 
+  it('takes null for no options, and refuses a text or a list, in its defaults too', async () => {
+    const Kept = SettleDB.defaults({ adapter: 'memory', revs_limit: 3 });
+    for (const Class of [Kept, Kept.defaults(null as never), Kept.defaults(undefined as never)])
+      expect(await new Class(name(), null as never).info()).toMatchObject({ revs_limit: 3 });
+    for (const wrong of ['x', ['x']]) {
+      expect(() => new Kept('a', wrong as never)).toThrow('takes its options as an object');
+      expect(() => Kept.defaults(wrong as never)).toThrow('takes its options as an object');
+    }
+  });
+
   it('may name an adapter that is in the defaults as an object', async () => {
     const adapter = { ...watched(), name: 'opfs' };
     const Kept = SettleDB.defaults({ adapter }).defaults({ revs_limit: 3 });

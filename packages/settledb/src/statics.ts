@@ -9,6 +9,7 @@ type HandleClass = new (first: never, second?: SettleOptions) => object;
 
 /** `Base` with `defaults`, which the options of each handle override. */
 export function withDefaults<Class>(Base: Class, defaults: SettleOptions): Class {
+  refuseOther('SettleDB.defaults', defaults);
   const Derived = class extends (Base as HandleClass) {
     constructor(first: unknown, second?: SettleOptions, third?: unknown) {
       refuseCallback('SettleDB', third ?? second);
@@ -21,8 +22,8 @@ export function withDefaults<Class>(Base: Class, defaults: SettleOptions): Class
 }
 
 /** A page names what its worker's class was given as an object. */
-function over(defaults: SettleOptions, given: SettleOptions = {}): SettleOptions {
-  const { adapter } = defaults;
-  const isNamed = typeof adapter === 'object' && adapter.name === given.adapter;
+function over(defaults: SettleOptions | null, given?: SettleOptions | null): SettleOptions {
+  const adapter = defaults?.adapter;
+  const isNamed = typeof adapter === 'object' && adapter?.name === given?.adapter;
   return { ...defaults, ...given, ...(isNamed ? { adapter } : {}) };
 }
