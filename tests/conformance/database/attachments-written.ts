@@ -25,6 +25,19 @@ export function written(context: Context): void {
     } as (bytes: Uint8Array) => AsyncIterable<Uint8Array>,
     'a function that opens a stream': (bytes) => () => Promise.resolve(streamOf(bytes)),
   };
+  when('one by one, with no options of other writes', async () => {
+    const db = context.fresh();
+    const { rev } = await db.put({ _id: 'a', _attachments: { f: hello } });
+    const others = { force: true, new_edits: false, open_revs: 'all' } as never;
+    const conflict = { status: 409, name: 'conflict' };
+    await unchanged(db, async () => {
+      await refused(db.putAttachment('a', 'g', '1-other', hello.data, TEXT, others), conflict);
+      await refused(db.removeAttachment('a', 'f', '1-other', others), conflict);
+    });
+    expect(await db.removeAttachment('a', 'f', rev, others)).toMatchObject({ ok: true });
+    expect(await getDoc(db, 'a')).not.toHaveProperty('_attachments');
+  });
+
   for (const [form, make] of Object.entries(forms)) {
     when(`as ${form}, with NUL and 0x80–0xFF as they are`, async () => {
       const db = context.fresh();

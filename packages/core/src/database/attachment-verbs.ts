@@ -30,9 +30,13 @@ export interface Steps extends Pick<Database, 'get'> {
   put(doc: Doc & { _id: string }, options: CallOptions, makesRoom?: boolean): Promise<Written>;
 }
 
+/** The options of reads and writes (`force`, `new_edits`, `open_revs`) are none of the calls about one attachment. */
+const signalOf = ({ signal }: CallOptions): CallOptions => ({ signal });
+
 /** See `Database.putAttachment`. */
 export async function putAttachment(db: Steps, given: readonly unknown[]): Promise<Written> {
-  const { id, name, rev, data, type, options } = putAttachmentArguments(given);
+  const { id, name, rev, data, type, options: all } = putAttachmentArguments(given);
+  const options = signalOf(all);
   const attachment = type === undefined ? { data } : { data, content_type: type };
   const doc = await editable(db, id, rev, options);
   return db.put(withAttachments(doc, { ...attachmentsOf(doc), [name]: attachment as never }), options);
@@ -44,8 +48,9 @@ export async function removeAttachment(
   id: string,
   name: string,
   rev: Rev,
-  options: CallOptions,
+  all: CallOptions,
 ): Promise<Written> {
+  const options = signalOf(all);
   parseRev(rev);
   checkAttachmentName(id, name);
   let doc: AnyDoc;
