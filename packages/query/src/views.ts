@@ -113,15 +113,15 @@ export class Views implements Pick<Queries, 'query' | 'queries' | 'viewCleanup' 
   async queries(
     view: string,
     queries: readonly ViewOptions[],
-    options: CallOptions = {},
+    { signal }: CallOptions = {},
   ): Promise<ViewResult[]> {
     if (typeof view !== 'string') throw badRequest('A query needs the name of a view');
     checkQueries(queries);
     const planned = queries.map((query) => {
       checkedReduce(query);
-      return { query: { ...query, ...options }, plan: planQuery(query) };
+      return { query: { ...query, ...(signal && { signal }) }, plan: planQuery(query) };
     });
-    const found = await this.#definitions.find(view, options);
+    const found = await this.#definitions.find(view, { signal });
     const results: ViewResult[] = [];
     for (const { query, plan } of planned) results.push(await this.#stored(found, plan, query));
     return results;

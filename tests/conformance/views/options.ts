@@ -192,6 +192,11 @@ export function optionsConformance(context: Context): void {
     expect(keysOf(groups!)).toEqual([0, 1]);
     expect(all).toEqual({ rows: [{ key: null, value: 10 }] });
     expect(await db.queries('q', [])).toEqual([]);
+    // What is given beside them is for the call.
+    const beside = { limit: 0, reduce: false, include_docs: true, key: 'none' };
+    expect(await db.queries('q', [{ reduce: false, limit: 2 }, {}], beside)).toEqual(
+      await db.queries('q', [{ reduce: false, limit: 2 }, {}]),
+    );
     expect(await rejection(db.queries('none', []))).toMatchObject({ status: 404, name: 'not_found' });
     for (const wrong of [{}, null, [null], [{}, 1], ['key'], [[]]])
       expect(await rejection(db.queries('q', wrong))).toMatchObject({ status: 400, name: 'bad_request' });

@@ -18,7 +18,7 @@ export interface TestViewResult {
 
 export interface ViewsDatabase extends TestDatabase {
   query(view: unknown, options?: object | null): Promise<TestViewResult>;
-  queries(view: string, queries: unknown): Promise<TestViewResult[]>;
+  queries(view: string, queries: unknown, options?: object): Promise<TestViewResult[]>;
   viewCleanup(): Promise<unknown>;
   viewInfo(ddoc: string): Promise<{ name: string; view_index: Record<string, unknown> }>;
 }
