@@ -122,6 +122,23 @@ describe('attachments over HTTP', () => {
     expect(await sumOf(data)).toEqual(md5(large));
   });
 
+  it('that are compressed need no more said of them than how', async () => {
+    const { db } = setUp();
+    const text = Buffer.from('hello '.repeat(500));
+    const packed = gzipSync(text);
+    const t = { content_type: 'text/plain', data: packed, encoded: true, encoding: 'gzip' } as const;
+    await db.put({ _id: 'z', _attachments: { t } });
+    const { _attachments } = await db.get('z', { att_encoding_info: true });
+    expect(_attachments!.t).toMatchObject({
+      encoding: 'gzip',
+      digest: md5(packed),
+      length: text.length,
+      encoded_length: packed.length,
+    });
+    const broken = { ...t, data: packed.subarray(0, 20) };
+    await expect(db.put({ _id: 'y', _attachments: { t: broken } })).rejects.toMatchObject({ status: 400 });
+  });
+
   it('are replicated as they are stored, compressed ones too', async () => {
     const { server, db } = setUp();
     const text = Buffer.from('hello '.repeat(500));

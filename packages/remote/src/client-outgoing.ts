@@ -107,7 +107,10 @@ async function readPart(
     ? new Source(name, length, () => chunksOf(data, bytes, signal))
     : await toBlob(data, bytes, signal);
   const type = content_type ?? (read.type || DEFAULT_TYPE);
-  return { name, type, revpos, encoding, digest, length, data: read };
+  const part = { name, type, revpos, encoding, digest, length, data: read };
+  // A server is told how long the content is, and believes it or refuses what is longer.
+  if (encoding === undefined || length !== undefined || read instanceof Source) return part;
+  return { ...part, length: (await unpacked(read, name)).byteLength };
 }
 
 const NOTHING_STATED: Partial<NewAttachment> = {};
