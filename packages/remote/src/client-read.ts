@@ -43,7 +43,7 @@ export function getCall(id: string, options: GetOptions): Call {
     throw badRequest("open_revs must be 'all' or a list of revisions");
   }
   // CouchDB answers `rev` with `latest` with the winner; `open_revs` follows the branch that was named.
-  const follow = latest && rev !== undefined && open_revs === undefined;
+  const follow = Boolean(latest) && rev !== undefined && open_revs === undefined;
   const revs = follow ? [rev] : open_revs;
   return {
     method: 'GET',
