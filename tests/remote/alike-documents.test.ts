@@ -151,6 +151,21 @@ describe('documents', () => {
 });
 
 describe('attachments', () => {
+  it('what is said of bytes that are stored as they are given is true, or the document is refused', async () => {
+    const dbs = await places();
+    const refused = (name: string, _id: string) => ({ status: 400, name, docId: _id });
+    for (const size of [2, 100_000]) {
+      const data = new Uint8Array(size).fill(104);
+      const put = (_id: string, said: object) =>
+        alike(dbs, ['put', { _id, _attachments: { f: { data, encoded: true, ...said } } }]);
+      const digest = 'md5-AAAAAAAAAAAAAAAAAAAAAA==';
+      expect(await put(`true ${size}`, { length: size })).toMatchObject({ ok: true });
+      expect(await put('longer', { length: size - 1 })).toMatchObject(refused('bad_request', 'longer'));
+      expect(await put('shorter', { length: size + 1 })).toMatchObject(refused('bad_request', 'shorter'));
+      expect(await put('other', { digest })).toMatchObject(refused('content_md5_mismatch', 'other'));
+    }
+  });
+
   const REFUSED = { status: 400, name: 'bad_request' };
 
   it('keep the type that was given, also an empty one, and one that is no text is refused', async () => {

@@ -10,6 +10,8 @@ import {
   chunksOf,
   type Doc,
   decoded,
+  digestMismatch,
+  digestText,
   isLocalId,
   isObject,
   type NewAttachment,
@@ -106,6 +108,8 @@ async function readPart(
   const read = isStreamed
     ? new Source(name, length, () => chunksOf(data, bytes, signal))
     : await toBlob(data, bytes, signal);
+  if (encoding === undefined && length !== undefined && length !== read.size)
+    throw badRequest(`attachment ${read.size > length ? 'longer' : 'shorter'} than expected`);
   const type = content_type ?? (read.type || DEFAULT_TYPE);
   const part = { name, type, revpos, encoding, digest, length, data: read };
   // A server is told how long the content is, and believes it or refuses what is longer.
@@ -130,13 +134,27 @@ const followingStub = ({ type, revpos, encoding, digest, length, data }: Part): 
  * Base64 within JSON is of the decoded content: JSON cannot say that it is encoded.
  *
  * @throws not_implemented for a local document: its content would get another digest, and what refers to it, for which local documents
- *   of dumps keep it, would not find it
+ *   of dumps keep it, would not find it; content_md5_mismatch for bytes that do not match what is said of them
  */
-async function base64Of({ name, encoding }: Part, data: Blob, id: string, bytes: Bytes): Promise<string> {
+async function base64Of(
+  { name, encoding, digest }: Part,
+  data: Blob,
+  id: string,
+  bytes: Bytes,
+): Promise<string> {
   if (encoding !== undefined && isLocalId(id))
     throw notImplemented('A server takes no encoded attachments of _local documents');
-  const content = await (encoding === undefined ? data.arrayBuffer() : unpacked(data, name));
-  return bytes.toBase64([new Uint8Array(content)]);
+  const stored = new Uint8Array(await data.arrayBuffer());
+  const content = encoding === undefined ? stored : new Uint8Array(await unpacked(data, name));
+  // Within JSON the server is not told of it.
+  if (digest !== undefined && digest !== digestOf(stored, bytes)) throw digestMismatch(id);
+  return bytes.toBase64([content]);
+}
+
+function digestOf(stored: Uint8Array, bytes: Bytes): string {
+  const hasher = bytes.hasher();
+  hasher.update(stored);
+  return digestText(bytes, hasher);
 }
 
 const textOf = (doc: Doc): TextEdit => ({ id: doc._id!, rev: doc._rev, json: writtenJson(doc)! });
