@@ -9,9 +9,15 @@ interface Doc {
 }
 
 const COUNT = 3_000;
-/** One of each kind in turn: noise, another plane's characters, and now and then a long one. */
-const textOf = (n: number, edits: number): string =>
-  n % 100 === 7 ? noiseText(90_000, n + edits) : noiseText(300, n + edits, n % 3 === 0);
+const WORDS = 'документ правка ревизия без сети 数据库 离线 同步 文档 浏览器 conflict sync'.split(' ');
+
+/** Prose of several scripts, which compresses somewhat, a hundred at a time; noise otherwise; and now and then a long one. */
+function textOf(n: number, edits: number): string {
+  const seed = n + edits;
+  if (n % 100 === 7) return noiseText(90_000, seed);
+  if (n % 600 < 300) return noiseText(300, seed, n % 3 === 0);
+  return [...noiseText(60, seed)].map((letter) => WORDS[letter.charCodeAt(0) % WORDS.length]).join(' ');
+}
 /** Ids without a pattern, so that what names them has none either. */
 const idOf = (n: number): string => `${n} ${noiseText(30, n)}`;
 

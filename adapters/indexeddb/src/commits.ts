@@ -22,8 +22,10 @@ import {
   isCut,
   joined,
   piecesAt,
-  putting,
+  piecesOf,
+  puttingBlock,
   puttingPieces,
+  puttingText,
 } from './pieces';
 import type { PutRecords } from './reserve';
 import { checkRecord, checkState, type LogRecord, type State } from './schema';
@@ -133,7 +135,7 @@ export function addCommit(
   put?.(work, arrived); // what it asks first is answered while blocks are put, and what it puts follows them
   let last: IDBRequest = added;
   for (const put of puttingPieces(log, n, pieces)) last = put();
-  for (const { id, text } of segments) for (const put of putting(work.block, id, text)) last = put();
+  for (const segment of segments) for (const put of puttingBlock(work.block, segment)) last = put();
   for (const { place, bytes } of contents) last = work.blob.put(chunkRecord(bytes), [place, 0]);
   const named = places.map((place) => work.blob.getKey([place, 0]));
   // Only if nothing else is written that could remain without the record: Firefox completes a transaction of which a request
@@ -199,13 +201,13 @@ export function applyRewrite(
         new TypeError(`A manifest through ${through} does not follow the one through ${state.through}`),
       );
     }
-    const requests = put.flatMap(({ id, text }) => putting(block, id, text));
+    const requests = put.flatMap((each) => puttingBlock(block, each));
     if (manifest !== undefined) {
       const next: State = { ...state, epoch: state.epoch + 1, through, by };
       requests.push(
         () => meta.put(next, 'state'),
         () => meta.delete(piecesAt(meta, 'manifest')),
-        ...putting(meta, 'manifest', manifest.text),
+        ...puttingText(meta, 'manifest', manifest.text, piecesOf(manifest.text)),
       );
     }
     together(requests.concat(dropped(drop, through, state.barriers)));
@@ -259,30 +261,37 @@ interface Asked {
   readonly key: number;
   readonly isTail: boolean;
   readonly request: IDBRequest<unknown>;
-  pieces?: IDBRequest<unknown[]>;
+  pieces: IDBRequest<unknown[]> | undefined;
 }
 
-/** The texts of `ids`, of which there is at least one. */
+/** Whether some text that was loaded last is in pieces: then those of the next are asked for at once, which saves a turn. */
+export interface Habit {
+  isCut: boolean;
+}
+
+/** The texts of `ids`, of which there is at least one: the caller never asks for none. */
 export function loadTexts(
   { log, block, after, answer }: Work<(string | undefined)[]>,
   ids: readonly number[],
+  habit: Habit,
 ): void {
+  const askPieces = ({ store, key }: Pick<Asked, 'store' | 'key'>) => store.getAll(piecesAt(store, key));
   const all = ids.map((id): Asked => {
     const n = commitOfTail(id);
-    const [store, key] = n === undefined ? [block, id] : [log, n];
-    return { store, key, isTail: n !== undefined, request: store.get(key) };
+    const at = n === undefined ? { store: block, key: id } : { store: log, key: n };
+    const request = at.store.get(at.key);
+    return { ...at, isTail: n !== undefined, request, pieces: habit.isCut ? askPieces(at) : undefined };
   });
   const give = (): void => answer(all.map(textOf));
-  // There is at least one: the caller never asks for none.
-  after(all.at(-1)!.request, () => {
-    let last: IDBRequest | undefined;
-    for (const asked of all) {
-      if (!isCut(asked.request.result)) continue;
-      asked.pieces = asked.store.getAll(piecesAt(asked.store, asked.key));
-      last = asked.pieces;
-    }
-    if (last === undefined) give();
-    else after(last, give);
+  const last = all.at(-1)!;
+  after(last.pieces ?? last.request, () => {
+    const cut = all.filter(({ request }) => isCut(request.result));
+    habit.isCut = cut.length > 0;
+    const lacking = cut.filter(({ pieces }) => pieces === undefined);
+    for (const asked of lacking) asked.pieces = askPieces(asked);
+    const later = lacking.at(-1)?.pieces;
+    if (later === undefined) give();
+    else after(later, give);
   });
 }
 

@@ -5,7 +5,7 @@
  * IndexedDB until it is reloaded. A frame that is added later is not. So the page adds an empty one and uses that frame's IndexedDB, of
  * which keys, records and errors pass for the page's own. A worker has no frames: see `packages/worker/src/frame.ts`.
  */
-import { hiddenFrame, ioError } from '@settledb/core';
+import { ioError } from '@settledb/core';
 import { deleteDB, openDB, unwrap } from 'idb';
 import { isLostForGood } from './failure';
 
@@ -90,7 +90,9 @@ async function ask<Answer>(call: (driver: Driver) => Promise<Answer>): Promise<A
     if (!isOver || typeof document === 'undefined') throw cause;
     if (current === asked) {
       frame?.remove();
-      frame = hiddenFrame();
+      frame = document.createElement('iframe');
+      frame.hidden = true;
+      document.documentElement.append(frame);
       const factory = frame.contentWindow?.indexedDB;
       current = factory ? driverOf(factory) : own; // frames of some pages may not store
     }

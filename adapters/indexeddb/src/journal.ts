@@ -23,6 +23,7 @@ import {
   addCommit,
   addSurely,
   applyRewrite,
+  type Habit,
   listIds,
   loadTexts,
   raiseFence,
@@ -70,6 +71,7 @@ export class IndexedDbJournal implements Journal {
   /** Has no effect once the fence was given. */
   #denyFence!: (cause: unknown) => void;
   #writes = 0;
+  readonly #loads: Habit = { isCut: false };
   /** The error with which new calls are refused. */
   #over: DatabaseError | undefined;
   /** Set when something other than `close` ended the journal: running calls then end with it too. */
@@ -268,7 +270,9 @@ export class IndexedDbJournal implements Journal {
       const stores: StoreName[] = [];
       if (tails > 0) stores.push('log');
       if (tails < ids.length) stores.push('block');
-      return this.#connection.replay({ stores, mode: 'readonly' }, (work) => loadTexts(work, ids));
+      return this.#connection.replay({ stores, mode: 'readonly' }, (work) =>
+        loadTexts(work, ids, this.#loads),
+      );
     });
   }
 

@@ -1,6 +1,6 @@
 /** Commits as records of the log, whole or in pieces. */
 import type { Commit } from '@settledb/engine';
-import { type Cut, isCut, joined, piecesOf } from './pieces';
+import { type Cut, isCut, isShort, joined, piecesOf } from './pieces';
 import type { LogRecord } from './schema';
 
 /** What a commit is in the log. */
@@ -11,7 +11,8 @@ export interface Stored {
 
 /** @param by names the call that writes it */
 export function stored({ n, head, tail }: Commit, by: string): Stored {
-  const pieces = piecesOf(head + tail);
+  const text = head + tail;
+  const pieces = isShort(text) ? [] : piecesOf(text);
   const record = pieces.length === 0 ? { n, head, tail, by } : { n, by, cut: [head.length, tail.length] };
   return { record, pieces };
 }

@@ -11,6 +11,7 @@
  *   n + 1/4096 …   → … of commit n, in `log`: what is asked for from some commit on comes with its pieces
  */
 import { corrupt, tooLarge } from '@settledb/core';
+import type { Block } from '@settledb/engine';
 import type { StoreName } from './schema';
 import type { Asking } from './transaction';
 
@@ -22,6 +23,9 @@ const PARTS = 4096;
 const SAMPLE = 1024;
 /** Characters of one match. */
 const COPY_MAX = 64;
+
+/** Whatever its characters are. */
+export const isShort = (text: string): boolean => text.length * 2 <= PIECE_BYTES;
 
 /** A record whose texts are in pieces. */
 export interface Cut {
@@ -55,9 +59,17 @@ export function dropping(store: IDBObjectStore, from: number, to: number): Askin
   return [() => store.delete(IDBKeyRange.bound(from, to)), () => store.delete(ofAll(from, to))];
 }
 
+/** Puts a block. */
+export const puttingBlock = (store: IDBObjectStore, { id, text }: Block): Asking[] =>
+  puttingText(store, id, text, isShort(text) ? [] : piecesOf(text, shareLeft(text)));
+
 /** Puts a text at a key that has none, or one without pieces. */
-export function putting(store: IDBObjectStore, key: Key, text: string): Asking[] {
-  const pieces = piecesOf(text);
+export function puttingText(
+  store: IDBObjectStore,
+  key: Key,
+  text: string,
+  pieces: readonly string[],
+): Asking[] {
   if (pieces.length === 0) return [() => store.put(text, key)];
   return [() => store.put({ cut: [text.length] } satisfies Cut, key), ...puttingPieces(store, key, pieces)];
 }
@@ -65,14 +77,16 @@ export function putting(store: IDBObjectStore, key: Key, text: string): Asking[]
 export const puttingPieces = (store: IDBObjectStore, key: Key, pieces: readonly string[]): Asking[] =>
   pieces.map((piece, at) => () => store.put(piece, keyOf(store, key, at)));
 
-/** @returns none, if it can be stored as it is */
-export function piecesOf(text: string): string[] {
-  if (text.length * 2 <= PIECE_BYTES) return [];
+/**
+ * @param share about how much is left of it when it is compressed
+ * @returns as few as are short enough then; none, if it is that itself
+ */
+export function piecesOf(text: string, share = 1): string[] {
   const width = /[^\0-\xff]/.test(text) ? 2 : 1;
-  if (text.length * width * shareLeft(text) <= PIECE_BYTES) return [];
-  const length = Math.floor(PIECE_BYTES / width);
-  const count = Math.ceil(text.length / length);
+  const count = Math.ceil((text.length * width * share) / PIECE_BYTES);
+  if (count <= 1) return [];
   if (count >= PARTS) throw tooLarge(`A text of ${text.length} characters cannot be stored`);
+  const length = Math.ceil(text.length / count);
   return Array.from({ length: count }, (_, at) => text.slice(at * length, (at + 1) * length));
 }
 

@@ -6,8 +6,8 @@
 import type { TextRef } from '@settledb/core';
 import type { Block } from './journal';
 
-/** Characters of one segment. Per document, blocks above 64 KiB are read back twice as fast as smaller ones. */
-const SEGMENT_LENGTH = 96 * 1024;
+/** Characters of one segment. Per document, blocks above 64 KiB are read back twice as fast as smaller ones. In IndexedDB three pieces at most. */
+const SEGMENT_LENGTH = 97_500;
 /** Commits with more long fields than this cut them into segments, so that reading the log does not read them. */
 export const TAIL_TEXTS_MAX = 32;
 /** … or with more characters than this. */

@@ -5,8 +5,6 @@
  * dedicated workers of that document, also those it makes later. It refuses it neither to a frame that is added later, nor to that
  * frame's workers.
  */
-import { hiddenFrame } from '@settledb/core';
-
 export class Frame {
   #element: HTMLIFrameElement | undefined;
 
@@ -18,7 +16,9 @@ export class Frame {
   renewed<Made>(make: () => Made): Made {
     if (typeof document === 'undefined') return make();
     this.#element?.remove();
-    this.#element = hiddenFrame();
+    this.#element = document.createElement('iframe');
+    this.#element.hidden = true;
+    document.documentElement.append(this.#element);
     const { Worker } = globalThis;
     globalThis.Worker = (this.#element.contentWindow as unknown as typeof globalThis).Worker;
     try {

@@ -3,15 +3,3 @@
  * databases in a worker listens, since another worker may be better off.
  */
 export const STORAGE_LOST = 'settledb:storagelost';
-
-/**
- * What is refused to a page may not be refused to a frame: its storage and its workers are there until it is removed.
- *
- * @returns one that is empty, added where an app does not replace what it shows
- */
-export function hiddenFrame(): HTMLIFrameElement {
-  const frame = document.createElement('iframe');
-  frame.hidden = true;
-  document.documentElement.append(frame);
-  return frame;
-}
