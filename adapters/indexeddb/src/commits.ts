@@ -118,10 +118,26 @@ export function addCommit(
   alone: boolean,
   put?: PutRecords,
 ): void {
-  const { log, meta, after, answer, fail } = work;
-  let awaited = put === undefined ? 1 : 2;
-  const arrived = (): void => {
-    if (--awaited > 0) return;
+  const { log, meta, block, blob, after, together, answer, fail } = work;
+  const asked = meta.get('state');
+  const named: IDBRequest[] = [];
+  const requests: Asking[] = [
+    add,
+    ...puttingPieces(log, n, pieces),
+    ...segments.flatMap((segment) => puttingBlock(block, segment)),
+    ...contents.map((content) => () => blob.put(chunkRecord(content.bytes), [content.place, 0])),
+    ...places.map((place, at) => () => (named[at] = blob.getKey([place, 0]))),
+  ];
+  const isLone = requests.length === 1;
+  // Only if nothing else is written that could remain without the record: Firefox completes a transaction of which a request
+  // failed after `commit()`.
+  const early = alone && isLone && put === undefined;
+  if (early) {
+    add();
+    after(asked, arrived);
+  } else together(requests, put === undefined ? arrived : () => put(work, arrived));
+
+  function arrived(): void {
     const undone = objection(checkState(asked.result), expected);
     if (undone !== undefined) fail(undone);
     else if (named.some(({ result }) => result === undefined)) fail(contentGone());
@@ -129,37 +145,30 @@ export function addCommit(
       answer(undefined);
       if (alone) work.commit(); // if not early, all requests have succeeded by now
     }
-  };
-  const asked = meta.get('state');
-  const added = log.add(record, n);
-  put?.(work, arrived); // what it asks first is answered while blocks are put, and what it puts follows them
-  let last: IDBRequest = added;
-  for (const put of puttingPieces(log, n, pieces)) last = put();
-  for (const segment of segments) for (const put of puttingBlock(work.block, segment)) last = put();
-  for (const { place, bytes } of contents) last = work.blob.put(chunkRecord(bytes), [place, 0]);
-  const named = places.map((place) => work.blob.getKey([place, 0]));
-  // Only if nothing else is written that could remain without the record: Firefox completes a transaction of which a request
-  // failed after `commit()`.
-  const early = alone && last === added && named.length === 0 && put === undefined;
-  after(named.at(-1) ?? (early ? asked : last), arrived);
-  added.onerror = (event) => {
-    if (early) return blameFor(added, work.blame, 'taken');
-    if (added.error?.name !== 'ConstraintError') return; // the transaction aborts with this error
-    event.preventDefault();
-    event.stopPropagation();
-    // Segments requested already would overwrite those of the commit that has number n: undo everything. And if more was
-    // requested, the step after the last request would answer that the commit was done.
-    if (last !== added || named.length > 0) return fail(new Undo('taken'));
-    const winners = log.getAll(commitsAfter(expected.n));
-    after(winners, () => {
-      const undone = objection(checkState(asked.result), expected);
-      if (undone !== undefined) return fail(undone);
-      const [first] = winners.result as (LogRecord | undefined)[];
-      // Our own record, from an attempt whose outcome we were not told.
-      if (first?.by === record.by) return answer(undefined);
-      answer({ epoch: expected.epoch, commits: commits(whole(winners.result), expected.n) });
-    });
-  };
+  }
+
+  function add(): IDBRequest {
+    const added = log.add(record, n);
+    added.onerror = (event) => {
+      if (early) return blameFor(added, work.blame, 'taken');
+      if (added.error?.name !== 'ConstraintError') return; // the transaction aborts with this error
+      event.preventDefault();
+      event.stopPropagation();
+      // Segments requested already would overwrite those of the commit that has number n: undo everything. And if more was
+      // requested, the step after the last request would answer that the commit was done.
+      if (!isLone) return fail(new Undo('taken'));
+      const winners = log.getAll(commitsAfter(expected.n));
+      after(winners, () => {
+        const undone = objection(checkState(asked.result), expected);
+        if (undone !== undefined) return fail(undone);
+        const [first] = winners.result as (LogRecord | undefined)[];
+        // Our own record, from an attempt whose outcome we were not told.
+        if (first?.by === record.by) return answer(undefined);
+        answer({ epoch: expected.epoch, commits: commits(whole(winners.result), expected.n) });
+      });
+    };
+    return added;
+  }
 }
 
 /**
