@@ -90,6 +90,16 @@ describe('long texts in IndexedDB', () => {
     await expect(journal.read()).rejects.toMatchObject(damaged);
   });
 
+  it('of a commit that a manifest covers may be damaged, and the rest is read', async () => {
+    const { name, journal } = await open();
+    await append(journal, 'segment', noiseText(150_000, 1), 'tail');
+    await journal.rewrite({ manifest: { text: 'manifest', through: 1 } }, { epoch: 0, n: 1 });
+    await journal.append(commit(2), { epoch: 1, n: 1 }, 'relaxed');
+    await change(name, 'log', 1 + 2 / 4096);
+    expect(await numbers(journal)).toEqual([2]);
+    await expect(journal.load([tailId(1)])).rejects.toMatchObject({ name: 'corrupt' });
+  });
+
   it('may be added to a database of format 2', async () => {
     const name = newName();
     onTestFinished(() => deleteDB(`settledb:${name}`));

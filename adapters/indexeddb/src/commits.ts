@@ -74,7 +74,7 @@ export function readState(
     const state = checkState(asked.result);
     if (known === undefined) answerAnew(state, manifest?.result, records.result);
     else if (state.epoch !== known.epoch) readAnew(state);
-    else answer({ state, journal: { epoch: state.epoch, commits: commits(whole(records.result), known.n) } });
+    else answer({ state, journal: { epoch: state.epoch, commits: commits(records.result, known.n) } });
   });
 
   function readAnew(state: State): void {
@@ -96,9 +96,7 @@ export function readState(
   function answerWith(state: State, text: unknown, values: readonly unknown[]): void {
     const { epoch, through } = state;
     const manifest = typeof text === 'string' ? { text, through } : undefined;
-    // A record without its number is kept, and then found to be damaged.
-    const later = whole(values).filter((record) => !(numberOf(record) <= through));
-    answer({ state, journal: { epoch, manifest, commits: commits(later, through) } });
+    answer({ state, journal: { epoch, manifest, commits: commits(values, through) } });
   }
 }
 
@@ -164,7 +162,7 @@ export function addCommit(
         const [first] = winners.result as (LogRecord | undefined)[];
         // Our own record, from an attempt whose outcome we were not told.
         if (first?.by === record.by) return answer(undefined);
-        answer({ epoch: expected.epoch, commits: commits(whole(winners.result), expected.n) });
+        answer({ epoch: expected.epoch, commits: commits(winners.result, expected.n) });
       });
     };
     return added;
@@ -256,7 +254,7 @@ export function readTrace({ log, meta, after, answer }: Work<Trace>, n: number):
   const state = meta.get('state');
   const records = log.getAll(commitsAt(n, n));
   after(records, () => {
-    const [found] = whole(records.result);
+    const [found] = whole(records.result, n - 1);
     answer({
       state: checkState(state.result),
       record: found === undefined ? undefined : checkRecord(found, n),
@@ -358,13 +356,9 @@ function objection(state: State, expected: Expectation): Undo | undefined {
   return expected.fence !== undefined && state.fence !== expected.fence ? new Undo('fenced') : undefined;
 }
 
-/** NaN if it has none. */
-const numberOf = (record: unknown): number =>
-  (record as Partial<LogRecord> | null | undefined)?.n ?? Number.NaN;
-
-/** Whole records, which must be the commits that follow `known`, without a gap. */
-const commits = (records: readonly unknown[], known: number): JournalState['commits'] =>
-  records.map((record, index) => {
+/** Those in values of the log that come after `known`, which must follow it without a gap. */
+const commits = (values: readonly unknown[], known: number): JournalState['commits'] =>
+  whole(values, known).map((record, index) => {
     const { n, head, tail } = checkRecord(record, known + 1 + index);
     return { n, head, tail };
   });

@@ -18,21 +18,27 @@ export function stored({ n, head, tail }: Commit, by: string): Stored {
 }
 
 /**
- * Makes records whole again.
+ * Makes records whole again: those of commits after `known`. Damage to an earlier one is found when its tail is loaded.
  *
  * @param values of a range of the log, each record with its pieces behind it
  * @throws DatabaseError `corrupt` if pieces are missing; records are not checked
  */
-export function whole(values: readonly unknown[]): unknown[] {
+export function whole(values: readonly unknown[], known: number): unknown[] {
   const records: unknown[] = [];
   for (let at = 0; at < values.length; ) {
     const record = values[at++];
     const from = at;
     while (typeof values[at] === 'string') at++;
+    // One without its number is kept, and then found to be damaged.
+    if (numberOf(record) <= known) continue;
     records.push(isCut(record) ? withTexts(record, values.slice(from, at)) : record);
   }
   return records;
 }
+
+/** NaN if it has none. */
+const numberOf = (record: unknown): number =>
+  (record as Partial<LogRecord> | null | undefined)?.n ?? Number.NaN;
 
 function withTexts(record: Cut, pieces: readonly unknown[]): unknown {
   const { n, by } = record as unknown as LogRecord;
