@@ -34,16 +34,30 @@ async function fill(): Promise<number> {
   return (await db.info()).doc_count;
 }
 
+/** Of a document that had characters beyond Latin-1, once `narrow` was called. */
+const narrowText = (n: number): string => noiseText(300, n);
+
+/** Leaves only what is Latin-1, moved out of blocks that were not: V8 still has two bytes for each of its characters. */
+async function narrow(): Promise<void> {
+  const db = new SettleDB<Doc>('power');
+  const { rows } = await db.allDocs({ include_docs: true });
+  const docs = rows.map(({ doc }) => doc as unknown as Doc & { _rev: string });
+  const wide = docs.filter(({ n }) => n % 3 === 0);
+  await db.bulkDocs(wide.map((doc) => ({ ...doc, text: narrowText(doc.n) })));
+  await db.compact();
+}
+
 /** @returns what is not as it was written */
-async function look(): Promise<string[]> {
+async function look(isNarrow: boolean): Promise<string[]> {
   const db = new SettleDB<Doc>('power');
   const { rows } = await db.allDocs({ include_docs: true });
   const wrong = rows.filter(({ id, doc }) => {
     const { n, text } = doc as unknown as Doc;
-    return id !== idOf(n) || text !== textOf(n, n % 2);
+    const expected = isNarrow && n % 3 === 0 ? narrowText(n) : textOf(n, n % 2);
+    return id !== idOf(n) || text !== expected;
   });
   await db.put({ _id: 'later', n: -1, text: '' });
   return rows.length === COUNT ? wrong.map(({ id }) => id) : [`${rows.length} documents`];
 }
 
-Object.assign(globalThis, { calls: { fill, look } });
+Object.assign(globalThis, { calls: { fill, narrow, look } });

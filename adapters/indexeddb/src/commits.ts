@@ -22,10 +22,8 @@ import {
   isCut,
   joined,
   piecesAt,
-  piecesOf,
-  puttingBlock,
+  putting,
   puttingPieces,
-  puttingText,
 } from './pieces';
 import type { PutRecords } from './reserve';
 import { checkRecord, checkState, type LogRecord, type State } from './schema';
@@ -119,21 +117,22 @@ export function addCommit(
   const { log, meta, block, blob, after, together, answer, fail } = work;
   const asked = meta.get('state');
   const named: IDBRequest[] = [];
-  const requests: Asking[] = [
-    add,
-    ...puttingPieces(log, n, pieces),
-    ...segments.flatMap((segment) => puttingBlock(block, segment)),
-    ...contents.map((content) => () => blob.put(chunkRecord(content.bytes), [content.place, 0])),
-    ...places.map((place, at) => () => (named[at] = blob.getKey([place, 0]))),
-  ];
-  const isLone = requests.length === 1;
+  /** One after the other: while the storage puts one text, the next is made. */
+  function* requests(): Generator<Asking> {
+    yield add;
+    yield* puttingPieces(log, n, pieces);
+    for (const { id, text } of segments) yield* putting(block, id, text);
+    for (const { place, bytes } of contents) yield () => blob.put(chunkRecord(bytes), [place, 0]);
+    for (const [at, place] of places.entries()) yield () => (named[at] = blob.getKey([place, 0]));
+  }
+  const isLone = [pieces, segments, contents, places].every(({ length }) => length === 0);
   // Only if nothing else is written that could remain without the record: Firefox completes a transaction of which a request
   // failed after `commit()`.
   const early = alone && isLone && put === undefined;
   if (early) {
     add();
     after(asked, arrived);
-  } else together(requests, put === undefined ? arrived : () => put(work, arrived));
+  } else together(requests(), put === undefined ? arrived : () => put(work, arrived));
 
   function arrived(): void {
     const undone = objection(checkState(asked.result), expected);
@@ -208,13 +207,13 @@ export function applyRewrite(
         new TypeError(`A manifest through ${through} does not follow the one through ${state.through}`),
       );
     }
-    const requests = put.flatMap((each) => puttingBlock(block, each));
+    const requests = put.flatMap(({ id, text }) => putting(block, id, text));
     if (manifest !== undefined) {
       const next: State = { ...state, epoch: state.epoch + 1, through, by };
       requests.push(
         () => meta.put(next, 'state'),
         () => meta.delete(piecesAt(meta, 'manifest')),
-        ...puttingText(meta, 'manifest', manifest.text, piecesOf(manifest.text)),
+        ...putting(meta, 'manifest', manifest.text),
       );
     }
     together(requests.concat(dropped(drop, through, state.barriers)));

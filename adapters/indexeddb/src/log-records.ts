@@ -1,6 +1,6 @@
 /** Commits as records of the log, whole or in pieces. */
 import type { Commit } from '@settledb/engine';
-import { type Cut, isCut, isShort, joined, piecesOf } from './pieces';
+import { type Cut, fitting, isCut, isShort, joined } from './pieces';
 import type { LogRecord } from './schema';
 
 /** What a commit is in the log. */
@@ -11,10 +11,12 @@ export interface Stored {
 
 /** @param by names the call that writes it */
 export function stored({ n, head, tail }: Commit, by: string): Stored {
-  const text = head + tail;
-  const pieces = isShort(text) ? [] : piecesOf(text);
-  const record = pieces.length === 0 ? { n, head, tail, by } : { n, by, cut: [head.length, tail.length] };
-  return { record, pieces };
+  if (isShort({ length: head.length + tail.length })) return { record: { n, head, tail, by }, pieces: [] };
+  const { length } = head;
+  const pieces = fitting(head + tail);
+  const [only] = pieces as [string];
+  if (pieces.length > 1) return { record: { n, by, cut: [length, tail.length] }, pieces };
+  return { record: { n, head: only.slice(0, length), tail: only.slice(length), by }, pieces: [] };
 }
 
 /**

@@ -30,7 +30,7 @@ export interface Work<Answer> {
    *
    * @param done called when all have succeeded
    */
-  together(requests: readonly Asking[], done?: () => void): void;
+  together(requests: Iterable<Asking>, done?: () => void): void;
   /** Gives the answer: at once in a reading transaction, when it is complete in a writing one. */
   answer(value: Answer): void;
   /** Undoes the transaction, which rejects with `error`. */
@@ -105,13 +105,14 @@ export function transaction<Answer>(
         fail(error);
       }
     };
-    const oneByOne = (requests: readonly Asking[], done: (() => void) | undefined, at = 0): void => {
-      const request = requests[at];
-      if (request === undefined) done?.();
-      else work.after(request(), () => oneByOne(requests, done, at + 1));
+    const oneByOne = (requests: Iterator<Asking>, done: (() => void) | undefined): void => {
+      const next = requests.next();
+      if (next.done) done?.();
+      else work.after(next.value(), () => oneByOne(requests, done));
     };
-    const allAtOnce = (requests: readonly Asking[], done: (() => void) | undefined): void => {
-      const last = requests.map((request) => request()).at(-1);
+    const allAtOnce = (requests: Iterator<Asking>, done: (() => void) | undefined): void => {
+      let last: IDBRequest | undefined;
+      for (let next = requests.next(); !next.done; next = requests.next()) last = next.value();
       if (last === undefined) done?.();
       else if (done !== undefined) work.after(last, done);
     };
@@ -121,7 +122,7 @@ export function transaction<Answer>(
         request.onsuccess = () => guarded(step);
       },
       together(requests, done) {
-        (isWebKit() ? oneByOne : allAtOnce)(requests, done);
+        (isWebKit() ? oneByOne : allAtOnce)(requests[Symbol.iterator](), done);
       },
       answer(value) {
         finish = () => resolve(value);
