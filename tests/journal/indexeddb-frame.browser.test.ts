@@ -3,6 +3,7 @@
  * (`tests/engines/lost.webkit.test.ts` ends it). Here each refusal is simulated, in whatever browser this runs.
  */
 import { indexeddb } from '@settledb/adapter-indexeddb';
+import { nextTask } from '@settledb/core';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { fill } from '../conformance/journal-bench';
 import { FaultyIdb } from '../support/faulty-idb';
@@ -29,17 +30,35 @@ describe('indexeddb in a page to which it is refused', () => {
     const { journal } = await idb.open(newName());
     const heard = events(journal);
     let realm: Realm = window;
-    for (let n = 1; n <= 3; n++) {
+    for (let n = 1; n <= 4; n++) {
       await fill(journal, n, n);
-      expect(frames()).toHaveLength(n === 1 ? 0 : 1);
+      expect(frames()).toHaveLength(Math.min(n - 1, 2));
       refuse(realm);
       idb.terminate();
       // Several at once, as they are when a page is back from the background.
       const seen = await Promise.all([numbers(journal), numbers(journal)]);
       expect(seen.map((each) => each.length)).toEqual([n, n]);
-      realm = frames()[0]!.contentWindow as Realm;
+      realm = frames().at(-1)!.contentWindow as Realm;
     }
     expect(heard).not.toContain('destroyed');
+  });
+
+  it('answers what is asked in a frame while that is refused to another database', async () => {
+    refuse(window);
+    const idb = new FaultyIdb();
+    const { journal, adapter } = await idb.open(newName());
+    await fill(journal, 1, 1);
+    const realm = frames().at(-1)!.contentWindow as Realm;
+    const asked = vi.spyOn(realm.IDBFactory.prototype, 'open');
+    const opening = adapter.open(newName());
+    while (asked.mock.calls.length === 0) await nextTask();
+    refuse(realm);
+    idb.terminate();
+    expect(await numbers(journal)).toEqual([1]);
+    const { IDBFactory } = frames().at(-1)!.contentWindow as Realm;
+    const askedAgain = vi.spyOn(IDBFactory.prototype, 'open');
+    await (await opening).close();
+    expect(askedAgain).not.toHaveBeenCalled();
   });
 
   it('makes and destroys databases in a frame', async () => {
@@ -67,7 +86,7 @@ describe('indexeddb in a page to which it is refused', () => {
 
   it('says what the page was told, if its frames may not store either', async () => {
     refuse(window);
-    frames()[0]?.remove();
+    frames().at(-1)?.remove();
     const make = document.createElement.bind(document);
     const create = vi.spyOn(document, 'createElement').mockImplementation((name: string) => {
       const made = make(name);
@@ -89,7 +108,7 @@ describe('indexeddb in a page to which it is refused', () => {
     refuse(window);
     const { journal } = await new FaultyIdb().open(newName());
     await fill(journal, 1, 2);
-    frames()[0]!.remove();
+    frames().at(-1)!.remove();
     expect(await numbers(journal)).toEqual([1, 2]);
     expect(frames()).toHaveLength(1);
   });

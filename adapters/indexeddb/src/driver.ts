@@ -79,6 +79,8 @@ function driverOf(factory: IDBFactory): Driver {
 
 let current = own;
 let frame: HTMLIFrameElement | undefined;
+/** The frame before: what was asked there is refused, too, if it is not removed until then; else it would never be answered. */
+let former: HTMLIFrameElement | undefined;
 
 /** Asks the page's own IndexedDB, and once that is refused, a frame's: one frame after the other, as each can be refused like the page. */
 async function ask<Answer>(call: (driver: Driver) => Promise<Answer>): Promise<Answer> {
@@ -89,7 +91,8 @@ async function ask<Answer>(call: (driver: Driver) => Promise<Answer>): Promise<A
     const isOver = isLostForGood(cause) || frame?.isConnected === false;
     if (!isOver || typeof document === 'undefined') throw cause;
     if (current === asked) {
-      frame?.remove();
+      former?.remove();
+      former = frame;
       frame = document.createElement('iframe');
       frame.hidden = true;
       document.documentElement.append(frame);
