@@ -7,20 +7,10 @@ import { nextTask } from '@settledb/core';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { fill } from '../conformance/journal-bench';
 import { FaultyIdb } from '../support/faulty-idb';
+import { type Realm, refuse } from '../support/refused-idb';
 import { events, newName, numbers } from './support';
 
-type Realm = Window & typeof globalThis;
-
 const frames = (): HTMLIFrameElement[] => [...document.querySelectorAll('iframe')];
-
-/** As WebKit says it of every opening and deletion. */
-function refuse({ IDBFactory }: Realm): void {
-  const lost = (): never => {
-    throw new DOMException('Connection to Indexed Database server lost. Refresh the page', 'UnknownError');
-  };
-  vi.spyOn(IDBFactory.prototype, 'open').mockImplementation(lost);
-  vi.spyOn(IDBFactory.prototype, 'deleteDatabase').mockImplementation(lost);
-}
 
 afterEach(() => vi.restoreAllMocks());
 

@@ -5,7 +5,7 @@
  * IndexedDB until it is reloaded. A frame that is added later is not. So the page adds an empty one and uses that frame's IndexedDB, of
  * which keys, records and errors pass for the page's own. A worker has no frames: see `packages/worker/src/frame.ts`.
  */
-import { ioError } from '@settledb/core';
+import { ioError, wasLost } from '@settledb/core';
 import { deleteDB, openDB, unwrap } from 'idb';
 import { isLostForGood } from './failure';
 
@@ -91,6 +91,7 @@ async function ask<Answer>(call: (driver: Driver) => Promise<Answer>): Promise<A
     const isOver = isLostForGood(cause) || frame?.isConnected === false;
     if (!isOver || typeof document === 'undefined') throw cause;
     if (current === asked) {
+      wasLost();
       former?.remove();
       former = frame;
       frame = document.createElement('iframe');

@@ -18,12 +18,8 @@ export async function* chunksOf(
 ): AsyncGenerator<Uint8Array, void> {
   if (typeof data === 'string')
     yield* data.length <= CHUNK_TEXT ? decoded(data, bytes) : rechunked(decoded(data, bytes));
-  else if (isBlob(data)) {
-    for (let at = 0; at < data.size; at += CHUNK_BYTES) {
-      const part = data.size <= CHUNK_BYTES ? data : data.slice(at, at + CHUNK_BYTES);
-      yield new Uint8Array(await part.arrayBuffer());
-    }
-  } else if (isBuffer(data)) yield* slices(new Uint8Array(data));
+  else if (isBlob(data)) yield* chunksOfBlob(data);
+  else if (isBuffer(data)) yield* slices(new Uint8Array(data));
   else if (ArrayBuffer.isView(data))
     yield* slices(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
   else if (isStream(data)) yield* rechunked(piecesOf(data, signal));
@@ -60,6 +56,18 @@ const has = (data: unknown, method: string): boolean =>
   typeof data === 'object' &&
   data !== null &&
   typeof (data as { [name: string]: unknown })[method] === 'function';
+
+/** A Blob that WebKit (2.50) lost with its storage process says that it is empty. It is read nevertheless, which is refused. */
+async function* chunksOfBlob(blob: Blob): AsyncGenerator<Uint8Array, void> {
+  const { size } = blob;
+  let at = 0;
+  do {
+    const part = size <= CHUNK_BYTES ? blob : blob.slice(at, at + CHUNK_BYTES);
+    const chunk = new Uint8Array(await part.arrayBuffer());
+    if (chunk.length > 0) yield chunk;
+    at += CHUNK_BYTES;
+  } while (at < size);
+}
 
 function* slices(view: Uint8Array): Generator<Uint8Array, void> {
   for (let at = 0; at < view.length; at += CHUNK_BYTES)

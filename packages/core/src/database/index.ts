@@ -49,7 +49,7 @@ export { checkRevLists } from './rev-lists';
 export { show } from './show';
 export { onSigns, tellSign } from './signs';
 export { SMALL_DATA, type SmallData } from './small-data';
-export { STORAGE_LOST } from './storage-lost';
+export { STORAGE_LOST, timesLost, wasLost } from './storage-lost';
 export { losersOf, TREE_TEXTS, treeOf } from './tip';
 export { Turns } from './turns';
 export { isLate, verdict } from './verdict';

@@ -8,6 +8,7 @@
  */
 import type { BinaryData } from '../model/types';
 import type { BlobRow } from '../store/schema';
+import { timesLost } from './storage-lost';
 
 /** Most bytes kept in all: the pictures of a few pages. The browser holds them, and may write them to disk. */
 const SIZE_MAX = 16 * 1024 * 1024;
@@ -20,8 +21,10 @@ export class RecentBlobs {
   /** The least recently requested comes first. */
   readonly #kept = new Map<string, Blob>();
   #size = 0;
+  #timesLost = timesLost();
 
   get({ place }: BlobRow, type: string): Blob | undefined {
+    this.#forgetLost();
     const key = keyOf(place, type);
     const blob = this.#kept.get(key);
     if (blob === undefined) return undefined;
@@ -32,6 +35,7 @@ export class RecentBlobs {
 
   /** @param data all of the content at that place. Only Blobs are kept: other forms can be changed by those who get them */
   keep({ place }: BlobRow, type: string, data: BinaryData): void {
+    this.#forgetLost();
     const key = keyOf(place, type);
     if (!(data instanceof Blob) || data.size > EACH_MAX || this.#kept.has(key)) return;
     this.#kept.set(key, data);
@@ -41,6 +45,13 @@ export class RecentBlobs {
       this.#kept.delete(oldest);
       this.#size -= blob.size;
     }
+  }
+
+  #forgetLost(): void {
+    if (this.#timesLost === timesLost()) return;
+    this.#timesLost = timesLost();
+    this.#kept.clear();
+    this.#size = 0;
   }
 }
 
