@@ -115,18 +115,19 @@ async function blobOf(stream: ReadableStream<unknown>, signals: readonly AbortSi
   }
 }
 
-/** In chunks of bounded size, as the host would give them: Safari's `stream()` may give everything in one. */
+/**
+ * In chunks of bounded size, as the host would give them: Safari's `stream()` may give everything in one. It is read also if it says
+ * that it is empty, as of one that WebKit (2.50) lost with its storage process, which is then refused.
+ */
 function streamOf(blob: Blob): ReadableStream<Uint8Array> {
+  const { size } = blob;
   let at = 0;
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
-      if (at >= blob.size) {
-        controller.close();
-        return;
-      }
-      const chunk = blob.slice(at, at + CHUNK_BYTES);
-      at += chunk.size;
-      controller.enqueue(new Uint8Array(await chunk.arrayBuffer()));
+      const chunk = new Uint8Array(await blob.slice(at, at + CHUNK_BYTES).arrayBuffer());
+      at += CHUNK_BYTES;
+      if (chunk.length > 0) controller.enqueue(chunk);
+      if (at >= size) controller.close();
     },
   });
 }
