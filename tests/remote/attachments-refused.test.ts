@@ -46,6 +46,19 @@ describe('attachments over HTTP', () => {
       await expect(call()).rejects.toMatchObject({ name: expect.stringMatching(/corrupt|bad_response/) });
   });
 
+  it('whose Blob WebKit lost are not sent: it would send no bytes, and say nothing', async () => {
+    const { server } = setUp();
+    const db = remote(`${ORIGIN}/db`, { fetch: server.fetch });
+    const lost = new Blob([]);
+    lost.slice = () => lost;
+    lost.arrayBuffer = () => Promise.reject(new DOMException('It cannot be found here.', 'NotFoundError'));
+    const lack = { name: 'NotFoundError' };
+    await expect(db.putAttachment('a', 'f', lost, 'x/y')).rejects.toMatchObject(lack);
+    const _attachments = { f: { content_type: 'x/y', data: lost } };
+    await expect(db.put({ _id: 'a', _attachments } as never)).rejects.toMatchObject(lack);
+    await expect(db.get('a')).rejects.toMatchObject({ status: 404 });
+  });
+
   it('whose download breaks off go on where it broke, a bounded number of times', async () => {
     const { server } = setUp();
     const honest = remote(`${ORIGIN}/db`, { fetch: server.fetch });

@@ -182,10 +182,14 @@ class Source {
  * Any form of data as what can be sent, and sent again; kept whole where the platform keeps Blobs (browsers: on disk, when they
  * are large).
  *
- * @throws badarg for a string that is not base64, 400 for a value that holds no bytes
+ * @throws badarg for a string that is not base64, 400 for a value that holds no bytes, the browser's error for a Blob that cannot be read
  */
 export async function toBlob(data: unknown, bytes: Bytes, signal: AbortSignal | undefined): Promise<Blob> {
-  if (data instanceof Blob) return data;
+  if (data instanceof Blob) {
+    // Refused if WebKit (2.50) lost it with its storage process: it would send such a one as if it were empty.
+    await data.slice(0, 1).arrayBuffer();
+    return data;
+  }
   const chunks: Uint8Array[] = [];
   for await (const chunk of chunksOf(data, bytes, signal)) chunks.push(chunk);
   const type = (data as { type?: unknown } | null)?.type;
