@@ -99,8 +99,8 @@ export function readState(
 }
 
 /**
- * Adds the commit. One round trip: state, record and segments are requested at once, and the success of `add` proves that memory
- * was current.
+ * Adds the commit. One round trip, except in WebKit: state, record and segments are requested at once, and the success of `add` proves
+ * that memory was current.
  *
  * @param alone nobody else is likely to have written: the transaction is committed as soon as the state is found to be as expected,
  *   and undone if the key is taken all the same. Otherwise what has taken the key is read in the same transaction
