@@ -1,9 +1,8 @@
 /**
- * The requests of a journal: what it asks of the stores within one transaction. No state, no promises, no retries.
+ * The requests by which a journal writes, within one transaction: commits, rewrites, fences. No state, no promises, no retries.
  */
-import { contentGone, corrupt } from '@settledb/core';
+import { contentGone } from '@settledb/core';
 import {
-  BLOCKS_PER_COMMIT,
   type Commit,
   commitOfTail,
   EMPTY_HEAD,
@@ -13,20 +12,11 @@ import {
   type Rewrite,
 } from '@settledb/engine';
 import { chunkRecord } from './chunk';
-import { type Stored, whole } from './log-records';
-import {
-  type Cut,
-  commitsAfter,
-  commitsAt,
-  dropping,
-  isCut,
-  joined,
-  piecesAt,
-  putting,
-  puttingPieces,
-} from './pieces';
+import type { Stored } from './log-records';
+import { commitsAfter, dropping, piecesAt, putting, puttingPieces } from './pieces';
+import { commits } from './reading';
 import type { PutRecords } from './reserve';
-import { checkRecord, checkState, type LogRecord, type State } from './schema';
+import { checkState, type LogRecord, type State } from './schema';
 import type { Asking, Work } from './transaction';
 
 /** Why a write was undone: the journal was rewritten, our lock was taken, another commit has number n, or commits follow. */
@@ -45,57 +35,6 @@ export class Undo extends Error {
 interface Expectation extends Position {
   /** See presence.ts; undefined: it is not compared. */
   readonly fence: number | undefined;
-}
-
-export interface StateRead {
-  readonly state: State;
-  readonly journal: JournalState;
-}
-
-/**
- * What happened after `known`. Everything is asked for at once; only a context that slept through a rewrite asks a second time.
- * Without `known` it reads the whole log: a rewrite leaves hardly any of the records that the manifest covers, and waiting for the
- * state, which says how far it covers them, would take longer than reading them.
- *
- * @param seen is given the state as soon as it is known, before what takes longer
- */
-export function readState(
-  { log, meta, after, answer }: Work<StateRead>,
-  known: Position | undefined,
-  seen?: (state: State) => void,
-): void {
-  const asked = meta.get('state');
-  if (seen !== undefined) after(asked, () => seen(checkState(asked.result)));
-  const manifest = known === undefined ? meta.get('manifest') : undefined;
-  const records = log.getAll(known && commitsAfter(known.n));
-  after(records, () => {
-    const state = checkState(asked.result);
-    if (known === undefined) answerAnew(state, manifest?.result, records.result);
-    else if (state.epoch !== known.epoch) readAnew(state);
-    else answer({ state, journal: { epoch: state.epoch, commits: commits(records.result, known.n) } });
-  });
-
-  function readAnew(state: State): void {
-    const text = meta.get('manifest');
-    const later = log.getAll(commitsAfter(state.through));
-    after(later, () => answerAnew(state, text.result, later.result));
-  }
-
-  function answerAnew(state: State, manifest: unknown, values: readonly unknown[]): void {
-    const pieces = isCut(manifest) ? meta.getAll(piecesAt(meta, 'manifest')) : undefined;
-    if (pieces === undefined) answerWith(state, manifest, values);
-    else
-      after(pieces, () => {
-        const [text] = joined(manifest as Cut, pieces.result, 'The manifest');
-        answerWith(state, text, values);
-      });
-  }
-
-  function answerWith(state: State, text: unknown, values: readonly unknown[]): void {
-    const { epoch, through } = state;
-    const manifest = typeof text === 'string' ? { text, through } : undefined;
-    answer({ state, journal: { epoch, manifest, commits: commits(values, through) } });
-  }
 }
 
 /**
@@ -243,90 +182,6 @@ function droppingAll(store: IDBObjectStore, numbers: readonly number[]): Asking[
   return requests;
 }
 
-export interface Trace {
-  readonly state: State;
-  readonly record: LogRecord | undefined;
-}
-
-/** What exists of commit n: whether a write of unknown fate was done. */
-export function readTrace({ log, meta, after, answer }: Work<Trace>, n: number): void {
-  const state = meta.get('state');
-  const records = log.getAll(commitsAt(n, n));
-  after(records, () => {
-    const [found] = whole(records.result, n - 1);
-    answer({
-      state: checkState(state.result),
-      record: found === undefined ? undefined : checkRecord(found, n),
-    });
-  });
-}
-
-/** A text that is asked for: a block, or the tail of a commit. */
-interface Asked {
-  readonly store: IDBObjectStore;
-  readonly key: number;
-  readonly isTail: boolean;
-  readonly request: IDBRequest<unknown>;
-  pieces: IDBRequest<unknown[]> | undefined;
-}
-
-/** Whether some text that was loaded last is in pieces: then those of the next are asked for at once, which saves a turn. */
-export interface Habit {
-  isCut: boolean;
-}
-
-/** The texts of `ids`, of which there is at least one: the caller never asks for none. */
-export function loadTexts(
-  { log, block, after, answer }: Work<(string | undefined)[]>,
-  ids: readonly number[],
-  habit: Habit,
-): void {
-  const askPieces = ({ store, key }: Pick<Asked, 'store' | 'key'>) => store.getAll(piecesAt(store, key));
-  const all = ids.map((id): Asked => {
-    const n = commitOfTail(id);
-    const at = n === undefined ? { store: block, key: id } : { store: log, key: n };
-    const request = at.store.get(at.key);
-    return { ...at, isTail: n !== undefined, request, pieces: habit.isCut ? askPieces(at) : undefined };
-  });
-  const give = (): void => answer(all.map(textOf));
-  const last = all.at(-1)!;
-  after(last.pieces ?? last.request, () => {
-    const cut = all.filter(({ request }) => isCut(request.result));
-    habit.isCut = cut.length > 0;
-    const lacking = cut.filter(({ pieces }) => pieces === undefined);
-    for (const asked of lacking) asked.pieces = askPieces(asked);
-    const later = lacking.at(-1)?.pieces;
-    if (later === undefined) give();
-    else after(later, give);
-  });
-}
-
-function textOf({ key, isTail, request: { result }, pieces }: Asked): string | undefined {
-  if (isCut(result)) return joined(result, pieces!.result, `The text ${key}`).at(-1);
-  if (result === undefined || typeof result === 'string') return result;
-  if (isTail) return checkRecord(result, key).tail;
-  throw corrupt(`Block ${key} is damaged`);
-}
-
-/** Of blocks, and of commits as tails. */
-export function listIds({ log, meta, block, after, answer }: Work<number[]>): void {
-  const state = meta.get('state');
-  const blocks = block.getAllKeys();
-  const commits = log.getAllKeys();
-  after(commits, () => {
-    const { barriers = [] } = checkState(state.result);
-    // Those of pieces are none.
-    const [ids, numbers] = [blocks, commits].map(({ result }) => result.filter(Number.isInteger) as number[]);
-    const others = numbers!.filter((n) => !barriers.includes(n));
-    answer([...ids!, ...others.map((n) => n * BLOCKS_PER_COMMIT)]);
-  });
-}
-
-export function readSmallState({ meta, after, answer }: Work<State>): void {
-  const asked = meta.get('state');
-  after(asked, () => answer(checkState(asked.result)));
-}
-
 /** Barriers are forgotten after this many thefts: a commit sent so long ago is no longer on its way. */
 const BARRIERS_MAX = 64;
 
@@ -354,10 +209,3 @@ function objection(state: State, expected: Expectation): Undo | undefined {
   if (state.epoch !== expected.epoch) return new Undo('stale');
   return expected.fence !== undefined && state.fence !== expected.fence ? new Undo('fenced') : undefined;
 }
-
-/** Those in values of the log that come after `known`, which must follow it without a gap. */
-const commits = (values: readonly unknown[], known: number): JournalState['commits'] =>
-  whole(values, known).map((record, index) => {
-    const { n, head, tail } = checkRecord(record, known + 1 + index);
-    return { n, head, tail };
-  });

@@ -5,11 +5,12 @@
  * data. The handle is then useless, so it is dropped and a new one opened, once for each call that met this.
  */
 import { closed, type DatabaseError, isDatabaseError } from '@settledb/core';
-import { readSmallState, Undo } from './commits';
+import { Undo } from './commits';
 import { isRefusal } from './failure';
 import { needsTurns, oneAtATime } from './one-at-a-time';
 import { type OpenRequest, openDatabase, outdated } from './open';
 import { PutAway } from './put-away';
+import { readSmallState } from './reading';
 import { connectionLost, noAnswer, type Scope, transaction, type Work } from './transaction';
 import { Watchdog } from './watchdog';
 

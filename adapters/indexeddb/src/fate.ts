@@ -4,8 +4,8 @@
  */
 import { ioError } from '@settledb/core';
 import type { Position } from '@settledb/engine';
-import { readTrace, type Trace } from './commits';
 import type { Connection } from './connection';
+import { readTrace, type Trace } from './reading';
 
 /** `beaten`: it was not done, and others have written meanwhile. */
 export type Fate = 'done' | 'absent' | 'beaten';

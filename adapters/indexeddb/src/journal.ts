@@ -1,5 +1,5 @@
 /**
- * The journal over IndexedDB: each call is one transaction (commits.ts) on a connection that heals itself (connection.ts), and may
+ * The journal over IndexedDB: each call is one transaction (reading.ts, commits.ts) on a connection that heals itself (connection.ts), and may
  * write only as presence.ts allows (attempts.ts).
  *
  * The thing to know: when a connection dies during a write, nobody reports whether the write was done. The answer is in the database:
@@ -19,18 +19,7 @@ import {
 import { type Transact, tryUntilKnown, type Writing } from './attempts';
 import { indexedDbBlobs } from './blobs';
 import { Channel, type Message } from './channel';
-import {
-  addCommit,
-  addSurely,
-  applyRewrite,
-  type Habit,
-  listIds,
-  loadTexts,
-  raiseFence,
-  readSmallState,
-  readState,
-  type StateRead,
-} from './commits';
+import { addCommit, addSurely, applyRewrite, raiseFence } from './commits';
 import { Connection } from './connection';
 import { storageError } from './failure';
 import { Fairness } from './fairness';
@@ -39,6 +28,7 @@ import { lockManager } from './lock';
 import { type Stored, stored } from './log-records';
 import type { OpenRequest } from './open';
 import { Presence } from './presence';
+import { type Habit, listIds, loadTexts, readSmallState, readState, type StateRead } from './reading';
 import type { PutRecords } from './reserve';
 import { Room } from './room';
 import type { Run } from './run';
