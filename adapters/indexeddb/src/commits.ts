@@ -13,7 +13,7 @@ import {
 } from '@settledb/engine';
 import { chunkRecord } from './chunk';
 import type { Stored } from './log-records';
-import { commitsAfter, dropping, piecesAt, putting, puttingPieces } from './pieces';
+import { commitsAfter, dropping, lookForWide, piecesAt, putting, puttingPieces } from './pieces';
 import { commits } from './reading';
 import type { PutRecords } from './reserve';
 import { checkState, type LogRecord, type State } from './schema';
@@ -64,6 +64,7 @@ export function addCommit(
     for (const { place, bytes } of contents) yield () => blob.put(chunkRecord(bytes), [place, 0]);
     for (const [at, place] of places.entries()) yield () => (named[at] = blob.getKey([place, 0]));
   }
+  lookForWide(segments);
   const isLone = [pieces, segments, contents, places].every(({ length }) => length === 0);
   // Only if nothing else is written that could remain without the record: Firefox completes a transaction of which a request
   // failed after `commit()`.

@@ -11,6 +11,7 @@
  *   n + 1/8192 …   → … of commit n, in `log`: what is asked for from some commit on comes with its pieces
  */
 import { corrupt, tooLarge } from '@settledb/core';
+import type { Block } from '@settledb/engine';
 import type { StoreName } from './schema';
 import type { Asking } from './transaction';
 
@@ -63,7 +64,9 @@ export function dropping(store: IDBObjectStore, from: number, to: number): Askin
 /** Puts a text at a key that has none, or one without pieces. */
 export function putting(store: IDBObjectStore, key: Key, text: string): Asking[] {
   // Without a block its documents are lost, without the manifest all are: so that is not judged by samples.
-  const pieces = fitting(text, isBlock(store) ? shareLeft : undefined);
+  const pieces = isBlock(store)
+    ? fitting(text, shareLeft, (key as number) < 0 || isWideAbout)
+    : fitting(text);
   const [only] = pieces;
   if (pieces.length === 1) return [() => store.put(only, key)];
   return [() => store.put({ cut: [text.length] } satisfies Cut, key), ...puttingPieces(store, key, pieces)];
@@ -74,21 +77,37 @@ const isBlock = ({ name }: IDBObjectStore): boolean => name === ('block' satisfi
 export const puttingPieces = (store: IDBObjectStore, key: Key, pieces: readonly string[]): Asking[] =>
   pieces.map((piece, at) => () => store.put(piece, keyOf(store, key, at)));
 
+/** A text with characters beyond Latin-1 was put from here, so others may be cut from such. */
+let isWideAbout = false;
+
+/** To be called with all of a commit before the first is put. */
+export function lookForWide(blocks: readonly Block[]): void {
+  if (!isWideAbout) blocks.some(({ text }) => isWide(text));
+}
+
+/** Whether it has characters beyond Latin-1. */
+function isWide(text: string): boolean {
+  const found = /[^\0-\xff]/.test(text);
+  isWideAbout ||= found;
+  return found;
+}
+
 /**
  * @param share about how much is left of a text when it is compressed; undefined: all of it may be
+ * @param isCutOut whether it may be cut from another text
  * @returns the text, in as few pieces as are short enough then
  */
-export function fitting(text: string, share?: (text: string) => number): string[] {
+export function fitting(text: string, share?: (text: string) => number, isCutOut = true): string[] {
   if (isShort(text)) return [text];
-  const isWide = /[^\0-\xff]/.test(text);
-  const bytes = text.length * (isWide ? 2 : 1) * (share?.(text) ?? 1);
+  const isPlain = !isWide(text);
+  const bytes = text.length * (isPlain ? 1 : 2) * (share?.(text) ?? 1);
   const count = Math.ceil(bytes / BYTES_MAX);
-  if (count === 1) return [isWide ? text : madeAnew(text)];
+  if (count === 1) return [isPlain && isCutOut ? madeAnew(text) : text];
   if (count >= PARTS) throw tooLarge(`A text of ${text.length} characters cannot be stored`);
   const length = Math.ceil(text.length / count);
   // Each is judged by itself: of a text with long parts that are compressed well, others may be too long.
   return Array.from({ length: count }, (_, at) =>
-    fitting(text.slice(at * length, (at + 1) * length), share),
+    fitting(text.slice(at * length, (at + 1) * length), share, isCutOut),
   ).flat();
 }
 
@@ -97,7 +116,8 @@ let bytes: Uint8Array | undefined;
 
 /**
  * V8 may have two bytes for each character of a Latin-1 text, too, if it was cut from one that needs them, as a compaction cuts documents
- * from a block. No call tells. A text that is made anew has one.
+ * from a block, and an app its rows from a file. No call tells. A text that is made anew has one. It takes a tenth of a bulk insert, so that
+ * is not done before the first of the others.
  */
 function madeAnew(text: string): string {
   const most = text.length * 2;
