@@ -105,7 +105,7 @@ it('commits of another form, in no form, or after one that lacks, are refused wh
     reason: expect.stringContaining(reason),
   });
   const cases = [
-    [2, '[2,[],[],[]]', REFUSED],
+    [2, '[3,[],[],[]]', REFUSED],
     [2, 'no JSON', corrupt('commit 2 cannot be read')],
     [3, '[1,[],[],[]]', corrupt('commit 2 is missing: the next one is 3')],
   ] as const;

@@ -11,14 +11,8 @@ import {
   orderKind,
   rowKind,
 } from '../../packages/engine/src/merge-rows';
-import {
-  columnsOf,
-  decodeRows,
-  PAGE_ROWS,
-  type Page,
-  type RowPage,
-  rowAt,
-} from '../../packages/engine/src/page';
+import { decodeRows, PAGE_ROWS, type Page, type RowPage, rowAt } from '../../packages/engine/src/page';
+import { columnsOf } from '../../packages/engine/src/rebuilt';
 
 /** Rows of every kind of field: some are there always, some never, some in a part of the rows. */
 const docs = layoutOf({

@@ -3,14 +3,8 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { encodeOrderPage, encodeRowPage, encodeRows } from '../../packages/engine/src/encode';
 import { layoutOf, type Row } from '../../packages/engine/src/layout';
-import {
-  columnsOf,
-  decoderFor,
-  type OrderPage,
-  positionOf,
-  type RowPage,
-  rowAt,
-} from '../../packages/engine/src/page';
+import { decoderFor, type OrderPage, positionOf, type RowPage, rowAt } from '../../packages/engine/src/page';
+import { columnsOf } from '../../packages/engine/src/rebuilt';
 import {
   decodePage,
   GROUP_ROWS,

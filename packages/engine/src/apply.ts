@@ -44,8 +44,8 @@ function applyToOrder(
   keys: readonly SortKey[],
 ): void {
   const { rows, olds = [], oldsOfDeleted } = change;
-  for (const gone of oldsOfDeleted) if (gone[o] !== undefined) recent.set(gone[o], null);
-  for (const gone of olds) if (gone !== null) recent.set(gone[o] as SortKey, null);
+  for (const gone of [oldsOfDeleted[o] ?? [], olds[o] ?? []])
+    for (let i = 0; i < gone.length; i++) if (gone[i] !== null) recent.set(gone[i]!, null);
   const own = rows.map(layout.keyOf);
   const numbers = layout.field >= 0 && typeof own[0] === 'number';
   if (!numbers && !isNew(change)) {

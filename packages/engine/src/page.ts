@@ -26,39 +26,22 @@ export interface OrderPage {
 }
 export type Page = RowPage | OrderPage | Fences;
 
-/** Rows by columns: the form of pages and of commits. */
-export function columnsOf(table: TableLayout, rows: readonly Row[]): Column[] {
-  const { fields, isText } = table;
-  const columns: Column[] = [];
-  for (let i = 0; i < fields.length; i++) columns.push(column(rows, fields[i]!, isText[i] === true));
-  return columns;
-}
-
-/** Grown, not sized: a commit's columns are garbage at once; sized, a process's first 200 single writes take half as long again. */
-function column(rows: readonly Row[], field: string, isText: boolean): Column {
-  if (rows.length === 1) return columnOfOne(rows[0]![field]);
+/**
+ * The column of a field that is none of the long ones. Grown, not sized: a commit's columns are garbage at once; sized, a process's first
+ * 200 single writes take half as long again.
+ */
+export function valuesOf(rows: readonly Row[], field: string): Column {
+  // As most commits have one row: an array that grows begins with room for 17.
+  if (rows.length === 1) return rows[0]![field] === undefined ? null : [rows[0]![field]];
   const values: unknown[] = [];
   let isEmpty = true;
   for (let i = 0; i < rows.length; i++) {
     const value = (rows[i] as Row)[field];
     if (value !== undefined) isEmpty = false;
-    if (!isText) {
-      values.push(value ?? null);
-      continue;
-    }
-    const ref = isRef(value) ? value : NO_TEXT;
-    values.push(ref.block, ref.at, ref.length);
+    values.push(value ?? null);
   }
   return isEmpty ? null : values;
 }
-
-/** For commits of one row, as most are: an array that grows begins with room for 17. */
-function columnOfOne(value: Row[string]): Column {
-  if (value === undefined) return null;
-  return isRef(value) ? [value.block, value.at, value.length] : [value];
-}
-
-const NO_TEXT: TextRef = { block: 0, at: 0, length: 0 };
 
 export function decodeRows(table: TableLayout, text: string): RowPage {
   const columns = JSON.parse(text) as Column[];

@@ -188,9 +188,9 @@ function changeOf(
   // To size, since an array that is pushed to has room for at least 17; and no closure in the loop, as above.
   const changed = new Array<Row>(keys.length);
   let count = 0;
-  let olds: (readonly SortKey[] | null)[] | undefined;
+  let olds: (SortKey | null)[][] | undefined;
   const deleted: SortKey[] = [];
-  const oldsOfDeleted: (readonly SortKey[])[] = [];
+  const oldsOfDeleted: SortKey[][] = orders.map(() => []);
   for (let i = 0; i < keys.length; i++) {
     const key = keys[i] as SortKey;
     const planned = rows[i] as PlannedRow | null;
@@ -204,14 +204,11 @@ function changeOf(
     }
     if (old === undefined) continue;
     freeTexts(old, textFields, freed);
-    const oldKeys = keysOf(old, orders);
-    if (planned === null) {
-      deleted.push(key);
-      oldsOfDeleted.push(oldKeys);
-    } else {
-      olds ??= [];
-      while (olds.length < count - 1) olds.push(null);
-      olds.push(oldKeys);
+    if (planned === null) deleted.push(key);
+    else olds ??= orders.map(() => []);
+    for (let o = 0; o < orders.length; o++) {
+      const keys = planned === null ? oldsOfDeleted[o]! : fillUp(olds![o]!, count - 1);
+      keys.push(orders[o]!.layout.keyOf(old));
     }
   }
   const isWhole = count === keys.length;
@@ -226,8 +223,10 @@ function changeOf(
   };
 }
 
-const keysOf = (row: Row, orders: TableState['orders']): SortKey[] =>
-  orders.map((order) => order.layout.keyOf(row));
+function fillUp(keys: (SortKey | null)[], length: number): (SortKey | null)[] {
+  while (keys.length < length) keys.push(null);
+  return keys;
+}
 
 /** The row; if it has new texts, a copy with references in their place. */
 function placed(row: PlannedRow, textFields: readonly string[], texts: Segments, freed: Freed): Row {

@@ -6,8 +6,8 @@ import type { Schema, SortKey } from '@settledb/core';
 import { encodeManifest, encodeRowPage } from './encode';
 import { type Fences, noFences } from './fences';
 import type { Journal } from './journal';
-import { layoutOf, type Row, type TableLayout } from './layout';
-import { columnsOf, decoderFor, PAGE_ROWS, type RowPage, rowAt } from './page';
+import { isRef, layoutOf, type Row, type TableLayout } from './layout';
+import { type Column, decoderFor, PAGE_ROWS, type RowPage, rowAt, valuesOf } from './page';
 
 /** A row of a page: nothing of it is checked, and its long fields are references. */
 type PageRow = Row;
@@ -112,4 +112,14 @@ function paged(
     fences.counts.push(keys.length);
   }
   return fences;
+}
+
+/** Rows by columns, as pages have them. */
+export const columnsOf = ({ fields, isText }: TableLayout, rows: readonly Row[]): Column[] =>
+  fields.map((field, i) => (isText[i] ? refsOf(rows, field) : valuesOf(rows, field)));
+
+function refsOf(rows: readonly Row[], field: string): Column {
+  const refs = rows.map(({ [field]: value }) => (isRef(value) ? value : undefined));
+  if (refs.every((ref) => ref === undefined)) return null;
+  return refs.flatMap((ref) => (ref ? [ref.block, ref.at, ref.length] : [0, 0, 0]));
 }
