@@ -4,7 +4,7 @@
  */
 import type { Durability } from '@settledb/core';
 import type { BlobJournal, Position } from '@settledb/engine';
-import { bytesOf, chunkRecord } from './chunk';
+import { bytesOf, chunkRecord, durabilityOf } from './chunk';
 import type { Connection } from './connection';
 import { commitsAfter } from './pieces';
 import type { Run } from './run';
@@ -29,7 +29,7 @@ export function indexedDbBlobs(
 ): BlobJournal {
   const putChunk = (place: string, index: number, chunk: Uint8Array, durability: Durability): Promise<void> =>
     connection.replay<void>(
-      { stores: ['blob'], mode: 'readwrite', durability },
+      { stores: ['blob'], mode: 'readwrite', durability: durabilityOf([chunk], durability) },
       ({ blob, after, answer }) => {
         after(blob.put(chunkRecord(chunk), [place, index]), () => answer(undefined));
       },

@@ -1,5 +1,7 @@
 /** A chunk of content as a record: its bytes, and a checksum that reveals damage to them. */
-import { corrupt } from '@settledb/core';
+import { corrupt, type Durability } from '@settledb/core';
+import { isChromium } from './one-at-a-time';
+import { BYTES_MAX } from './pieces';
 
 interface ChunkRecord {
   readonly sum: number;
@@ -11,6 +13,14 @@ export function chunkRecord(chunk: Uint8Array): ChunkRecord {
   const bytes = chunk.byteLength === chunk.buffer.byteLength ? chunk : new Uint8Array(chunk);
   return { sum: checksum(bytes), bytes };
 }
+
+/**
+ * How what puts these chunks is to be committed. Chromium (156) keeps a record of more than 64 KiB in a file, and of a transaction that is
+ * not `strict` it syncs the log that names the file and not the file: after a power failure the document would be there for good, and
+ * its attachment never again.
+ */
+export const durabilityOf = (chunks: readonly Uint8Array[], asked: Durability): Durability =>
+  isChromium() && chunks.some(({ length }) => length > BYTES_MAX) ? 'strict' : asked;
 
 /** @throws DatabaseError `corrupt` */
 export function bytesOf(value: unknown, place: string, index: number): Uint8Array | undefined {

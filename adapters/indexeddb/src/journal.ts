@@ -19,6 +19,7 @@ import {
 import { type Transact, tryUntilKnown, type Writing } from './attempts';
 import { indexedDbBlobs } from './blobs';
 import { Channel, type Message } from './channel';
+import { durabilityOf } from './chunk';
 import { addCommit, addSurely, applyRewrite, raiseFence } from './commits';
 import { Connection } from './connection';
 import { storageError } from './failure';
@@ -183,7 +184,8 @@ export class IndexedDbJournal implements Journal {
       const share = asked && (await asked); // for most commits nothing is awaited
       const stores: StoreName[] = commit.segments.length > 0 ? ['log', 'block', 'meta'] : ['log', 'meta'];
       if (commit.places !== undefined || commit.contents !== undefined) stores.push('blob');
-      const scope: Scope = { stores, mode: 'readwrite', durability };
+      const chunks = (commit.contents ?? []).map(({ bytes }) => bytes);
+      const scope: Scope = { stores, mode: 'readwrite', durability: durabilityOf(chunks, durability) };
       const by = `${this.#id}.${this.#writes++}`;
       const logged = stored(commit, by);
       const isLone = stores.length === 2 && logged.pieces.length === 0;

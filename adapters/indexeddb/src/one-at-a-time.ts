@@ -26,8 +26,12 @@ export function oneAtATime(): (begin: Begin) => void {
 }
 
 /** Nothing but its name tells WebKit apart, and others have added that name to theirs. */
-export const isWebKit = (): boolean =>
-  /AppleWebKit(?!.*Chrom)/.test((globalThis.navigator as Navigator | undefined)?.userAgent ?? '');
+export const isWebKit = (): boolean => isNamed(/AppleWebKit(?!.*Chrom)/);
+/** Also one of the browsers made of it. */
+export const isChromium = (): boolean => isNamed(/Chrom/);
+
+const isNamed = (name: RegExp): boolean =>
+  name.test((globalThis.navigator as Navigator | undefined)?.userAgent ?? '');
 
 /** Whether this is a worker of WebKit. */
 export const needsTurns = (): boolean => 'WorkerGlobalScope' in globalThis && isWebKit();

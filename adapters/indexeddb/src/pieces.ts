@@ -15,8 +15,8 @@ import type { Block } from '@settledb/engine';
 import type { StoreName } from './schema';
 import type { Asking } from './transaction';
 
-/** 64 KiB, less what browsers put before a text. */
-const BYTES_MAX = 65_000;
+/** 64 KiB, less what browsers put before what is stored. */
+export const BYTES_MAX = 65_000;
 /** Pieces between two whole numbers, 266 million characters beyond Latin-1: exact for 2³⁹ commits. */
 const PARTS = 8192;
 /** A text is judged by so many places in it … */
