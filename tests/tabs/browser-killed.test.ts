@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { canKillBrowser, killBrowser } from '../support/kill-browser';
+import { chromiumStorage } from '../support/chromium-storage';
+import { canKillBrowser, killBrowser, logOf, untilGone } from '../support/kill-browser';
 import { openPages, type Pages } from '../support/pages';
 import { canOpenPages, listenTo, NAME, TabContext } from '../support/tabs';
 import { consistent } from './state';
@@ -13,6 +14,7 @@ const KILLS = Number(process.env.KILLS ?? 1);
 /** Acknowledged before each. */
 const PUTS = 60;
 
+const isLevelDb = chromiumStorage() === 'profile';
 const canKill = (): boolean => canKillBrowser() && canOpenPages();
 
 describe.skipIf(!canKill())('a browser', () => {
@@ -25,6 +27,7 @@ describe.skipIf(!canKill())('a browser', () => {
     });
     const acknowledged: string[] = [];
     for (let kill = 0; kill <= KILLS; kill++) {
+      const log = kill > 0 && isLevelDb ? logOf(profile) : undefined;
       opened.push(await openPages({ entry, profile, count: 0 }));
       const page = await opened.at(-1)!.context.newPage();
       await page.goto(opened[0]!.url); // of one origin, whose server stays
@@ -34,6 +37,7 @@ describe.skipIf(!canKill())('a browser', () => {
       expect(acknowledged.filter((id) => !(id in revs))).toEqual([]);
       expect(update_seq).toBe(Object.keys(revs).length);
       if (kill === KILLS) return;
+      if (log !== undefined) await untilGone(log);
       const { told, enough } = listenTo(tab, PUTS);
       tab.call('putForEver', `life ${kill}`).catch(() => {}); // its browser goes away
       await enough;
