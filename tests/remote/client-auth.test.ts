@@ -224,6 +224,44 @@ describe('a database that has moved', () => {
   });
 
   it.each([
+    ['on its own server', `${ORIGIN}/login`, {}],
+    ['of a network', 'http://portal.test/', {}],
+    ['of a network, though there are credentials', 'http://portal.test/', { headers: { 'x-token': 'a' } }],
+  ])('is not a login page %s, to which requests are led for a while', async (_where, page, options) => {
+    const server = testServer();
+    let isLoggedIn = true;
+    const fetch: Fetch = async (input, init) => {
+      if (isLoggedIn) return server.fetch(input, init);
+      const response = new Response('<html>Log in', { headers: { 'content-type': 'text/html' } });
+      return Object.defineProperties(response, { redirected: { value: true }, url: { value: page } });
+    };
+    const db = remote(`${ORIGIN}/db`, { fetch, ...options });
+    await db.put({ _id: 'a' });
+    isLoggedIn = false;
+    expect(await failureOf(db.info())).toMatchObject({ status: 502, name: 'bad_response' });
+    isLoggedIn = true;
+    server.log.length = 0;
+    expect((await db.info()).doc_count).toBe(1);
+    expect(server.log).toEqual(['GET /db']);
+  });
+
+  it.each([
+    [`${ORIGIN}/login`, false],
+    [`${ORIGIN}/old/db/a/b+c`, true],
+  ])('gives an attachment that was found at %s: %s', async (page, isThere) => {
+    const server = testServer();
+    const fetch: Fetch = async (input, init) => {
+      if (!String(input).endsWith('/db/a/b%2Bc')) return server.fetch(input, init);
+      const response = new Response('<html>Log in', { headers: { 'content-type': 'text/html' } });
+      return Object.defineProperties(response, { redirected: { value: true }, url: { value: page } });
+    };
+    const db = remote(`${ORIGIN}/db`, { fetch });
+    const reading = db.getAttachment('a', 'b+c');
+    if (isThere) expect(await reading).toMatchObject({ type: 'text/html' });
+    else expect(await failureOf(reading)).toMatchObject({ status: 502, name: 'bad_response' });
+  });
+
+  it.each([
     'http://elsewhere.test',
     ORIGIN.replace('5984', '5985'),
     ORIGIN.replace('http:', 'https:'),

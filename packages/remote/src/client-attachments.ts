@@ -82,7 +82,11 @@ export async function getAttachment(
   { rev, signal }: CallOptions & { readonly rev?: Rev | undefined },
 ): Promise<BinaryData> {
   if (isDotName(id, name)) return readDot(http, id, name, { rev, signal });
-  const { response, pieces } = await http.open(attachmentCall(id, name, { rev, signal }));
+  const { response, pieces, leave } = await http.open(attachmentCall(id, name, { rev, signal }));
+  if (isElsewhere(response, pathOf(id, name))) {
+    leave();
+    throw badResponse(`it is a page to which the request for attachment ${JSON.stringify(name)} was led`);
+  }
   const all: Uint8Array[] = [];
   let size = 0;
   for await (const piece of pieces) {
@@ -98,6 +102,16 @@ export async function getAttachment(
   if (digest !== undefined && response.headers.get('accept-ranges') === 'bytes')
     checkDigest(`md5-${digest}`, all, http.bytes, name);
   return http.bytes.toData(all, response.headers.get('content-type') ?? '');
+}
+
+/** Whether it was led to something else, such as a login page: where content is expected, nothing but its URL tells. */
+function isElsewhere({ redirected, url }: Response, path: string): boolean {
+  if (!redirected) return false;
+  try {
+    return !decodeURIComponent(new URL(url).pathname).endsWith(decodeURIComponent(path));
+  } catch {
+    return true;
+  }
 }
 
 function attachmentCall(

@@ -250,10 +250,11 @@ export class Http {
 
   /** From now on, requests go where the database was found. @throws redirected, to another server, which gets none of our credentials */
   #follow({ base, path }: Call, url: string): void {
-    const { database, credentials } = this.#line.target;
-    const found = url.split('?')[0]!;
-    if (base !== undefined || !found.endsWith(path)) return;
-    const moved = found.slice(0, found.length - path.length).replace(/\/$/, '');
+    const { database, credentials, path: own } = this.#line.target;
+    const found = url.split('?')[0]!.replace(/\/$/, '');
+    // Where the database itself was asked, its name tells; at any other end there is a login page, perhaps of the hotel's network.
+    if (base !== undefined || !found.endsWith(path || `/${own}`)) return;
+    const moved = found.slice(0, found.length - path.length);
     if (moved === database) return;
     const { headers, auth } = this.#line.options;
     const isSecret = (auth ?? credentials ?? headers) != null;
