@@ -85,6 +85,23 @@ describe('changes', () => {
     expect(await failureOf(db.changes({ filter: throwing }))).toMatchObject({ status: 400 });
   });
 
+  it('filtered on this side come in pages also to who names no size, and few at a time to who wants few', async () => {
+    const server = testServer();
+    const db = remote<{ n: number }>(URL_OF_DB, { fetch: server.fetch });
+    await db.bulkDocs(numbered(1_205).map((doc, n) => ({ ...doc, n })));
+    const filter = (doc: object) => (doc as { n: number }).n % 2 === 1;
+    const pages = async (options: object): Promise<[number, string[]]> => {
+      server.log.length = 0;
+      const { results } = (await db.changes({ filter, ...options })) as { results: readonly unknown[] };
+      return [results.length, server.log.map((line) => /limit=(\d+)/.exec(line)?.[1] ?? 'all')];
+    };
+    expect(await pages({})).toEqual([602, ['1000', '1000']]);
+    expect(await pages({ limit: 3 })).toEqual([3, ['100']]);
+    expect(await pages({ limit: 120 })).toEqual([120, ['120', '120']]);
+    expect(await pages({ limit: 5_000 })).toEqual([602, ['1000', '1000']]);
+    expect(await pages({ descending: true })).toEqual([602, ['all']]);
+  });
+
   it('take sequences as they are', async () => {
     const since: (string | null)[] = [];
     const pages = [

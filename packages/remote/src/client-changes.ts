@@ -27,6 +27,8 @@ import { pause } from './client-wait';
 
 /** Changes of one request of a live feed. Rows are some 100 bytes; with documents it is still a bounded answer. */
 const LIVE_PAGE = 1_000;
+/** Changes of one request, at least, where this side leaves out some: few of them may be ours. */
+const LEAST_FILTERED = 100;
 /** ms between signs of life asked of the server, PouchDB's default. */
 const DEFAULT_HEARTBEAT_MS = 10_000;
 /** Signs of life that may be missed before the connection counts as dead. */
@@ -102,7 +104,7 @@ class Reader {
   #refused = false;
 
   constructor(http: Http, options: ChangesOptions, controller: Controller) {
-    const { limit, batch_size } = options;
+    const { limit } = options;
     this.#http = http;
     this.#options = options;
     this.#controller = controller;
@@ -110,8 +112,7 @@ class Reader {
     this.#accept = acceptBy(options);
     this.#query = feedQuery(options);
     this.#body = feedBody(options);
-    const paged = this.#live || (!options.descending && batch_size);
-    this.#pageSize = paged ? batch_size || LIVE_PAGE : undefined;
+    this.#pageSize = pageSizeOf(options, this.#accept !== undefined);
     this.#left = limit === undefined || limit < 0 ? Number.POSITIVE_INFINITY : limit || 1;
     // PouchDB's other word for `now`.
     this.#since = options.since === 'latest' ? 'now' : (options.since ?? 0);
@@ -289,6 +290,14 @@ function acceptBy(options: ChangesOptions): Accept | undefined {
 const hasIdsBeside = ({ filter, view, doc_ids }: ChangesOptions): boolean =>
   doc_ids !== undefined &&
   (typeof filter === 'string' ? filter !== '_doc_ids' : filter === undefined && view !== undefined);
+
+/** What this side leaves out comes with its documents, and with each of many calls with a `limit`: never all that there is. */
+function pageSizeOf(options: ChangesOptions, filtersHere: boolean): number | undefined {
+  const { batch_size, descending, limit } = options;
+  if (isLive(options)) return batch_size || LIVE_PAGE;
+  if (descending || !(batch_size || filtersHere)) return undefined;
+  return batch_size || Math.min(Math.max(limit ?? LIVE_PAGE, LEAST_FILTERED), LIVE_PAGE);
+}
 
 const isLive = ({ live, continuous }: ChangesOptions): boolean => Boolean(live || continuous);
 
