@@ -1,5 +1,5 @@
 /** Checkpoints of replications between local databases: where they are kept, when they count, and what they do not outlive. */
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { replicate } from '../../packages/replication/src/index';
 import { replicationId } from '../../packages/replication/src/replication-id';
 import { checkpointsOf, contents, fill, open, openTwo, peer } from './databases';
@@ -135,6 +135,73 @@ describe('checkpoints', () => {
     expect(results.map(({ ok }) => ok)).toEqual(Array(8).fill(true));
     expect(await contents(b)).toEqual(await contents(a));
     expect(await replicate(a, b)).toMatchObject({ docs_read: 0, last_seq: 60 });
+  });
+
+  // As in CouchDB, which does not compare the revisions of `_local` documents.
+  it.each([
+    ['another replication', 0],
+    ['another replication that began earlier', 1],
+  ])('that %s of the pair writes over without a conflict fail nothing', async (_which, known) => {
+    const [a, b] = await openTwo();
+    await fill(a, 60);
+    const id = replicationId(await a.id(), await b.id(), query);
+    const overwrite = async (doc: object): Promise<{ rev: string }> => {
+      const there = await b.get(id).catch(() => ({ _rev: undefined }));
+      return b.put({ ...doc, _id: id, _rev: there._rev } as never);
+    };
+    const other = (last_seq: number, count: number): object => {
+      const session = { session_id: 'other', last_seq, recorded: count };
+      return { ...session, history: [session], version: 1 };
+    };
+    if (known > 0) {
+      await a.put({ _id: id, ...other(5, known) });
+      await overwrite(other(5, known));
+    }
+    // The clock of checkpoints, which are written, and looked at again, once a second.
+    let now = Date.now();
+    const clock = vi.spyOn(Date, 'now').mockImplementation(() => now);
+    onTestFinished(() => clock.mockRestore());
+    let batches = 0;
+    const target = peer(b, {
+      put: overwrite,
+      bulkDocs: async (docs: never, options: never) => {
+        now += 60_000;
+        if (++batches === 4) await overwrite(other(20, known + 1));
+        return b.bulkDocs(docs, options);
+      },
+    });
+    const replication = replicate(a, target, { batch_size: 10 });
+    const paused: unknown[] = [];
+    replication.on('paused', (error) => paused.push(error));
+    expect(await replication).toMatchObject({ ok: true, docs_written: 60 - known * 5, last_seq: 60 });
+    expect([paused, replication.status().attempts]).toEqual([[undefined], 2]);
+    expect(await replicate(a, target)).toMatchObject({ docs_read: 0, last_seq: 60 });
+  });
+
+  it('that are written over without end are an error at last', async () => {
+    const [a, b] = await openTwo();
+    await fill(a, 10);
+    let now = Date.now();
+    const clock = vi.spyOn(Date, 'now').mockImplementation(() => now);
+    onTestFinished(() => clock.mockRestore());
+    let others = 0;
+    const target = peer(b, {
+      get: async (id: string) => {
+        const session = { session_id: `other${others++}`, last_seq: 0 };
+        return { ...(await b.get(id)), ...session, history: [session] };
+      },
+      revsDiff: async (revs: never) => {
+        now += 60_000;
+        return b.revsDiff(revs);
+      },
+      put: async (doc: { _id: string; _rev?: string }) => {
+        const there = await b.get(doc._id).catch(() => undefined);
+        return b.put({ ...doc, _rev: there?._rev });
+      },
+    });
+    const run = replicate(a, target, { batch_size: 1 });
+    await expect(run).rejects.toMatchObject({ status: 409, result: { docs_written: 10 } });
+    expect(run.status().attempts).toBe(21);
   });
 
   it('in the old form are honoured and renewed', async () => {

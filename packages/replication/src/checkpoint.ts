@@ -6,7 +6,7 @@
  * The position is found by CouchDB's rule (https://docs.couchdb.org/en/stable/replication/protocol.html): the newest session that both
  * sides remember. A database that was destroyed or restored from a backup does not remember, and what it lost is replicated again.
  */
-import { type Doc, isObject, type Seq } from '@settledb/core';
+import { DatabaseError, type Doc, isObject, type Seq } from '@settledb/core';
 import { ask, bare, checkInfo, isNotFound, isRefusal, isSeq, type Peer, statusOf, unexpected } from './peer';
 
 export interface Session {
@@ -99,6 +99,25 @@ function isForgotten(before: Checkpoint, now: Checkpoint | undefined): boolean {
   return found.last_seq !== newest.last_seq && (found.recorded ?? 0) < (newest.recorded ?? 0);
 }
 
+/** Whether a forgotten checkpoint is another replication's of this pair, which goes on: then its newest session is a later one. Pure. */
+function isAnothers(before: Checkpoint, now: Checkpoint | undefined): boolean {
+  const [newest] = now === undefined ? [] : sessionsOf(now);
+  if (newest === undefined) return false;
+  const known = newestById(sessionsOf(before)).get(newest.session_id);
+  return known === undefined || (newest.recorded ?? 0) > (known.recorded ?? 0);
+}
+
+/**
+ * Another replication of this pair has written over the checkpoint, as it can where the revisions of `_local` documents are not compared;
+ * or it was first to find an older database here. Nobody can tell: what both sides remember says where to go on.
+ */
+export class Overwritten extends DatabaseError {
+  constructor() {
+    const reason = 'Other replications of these two databases keep writing over the checkpoint';
+    super({ status: 409, name: 'conflict', reason });
+  }
+}
+
 /** The checkpoint with `session` at its top, and remembered in its history. Pure. */
 export function recorded(
   before: Checkpoint | undefined,
@@ -138,13 +157,17 @@ class Side {
   /** The checkpoint may not be read or written: 401 or 403. */
   refuses = false;
   /** Another database lies here now, or an older state of this one. Nothing may be written down: what was acknowledged may not be there. */
-  replaced = false;
+  #lost: DatabaseError | undefined;
 
   /** @param instance as the database said it when this attempt began */
   constructor(peer: Peer, id: string, instance: string) {
     this.#peer = peer;
     this.#id = id;
     this.#instance = instance;
+  }
+
+  get replaced(): boolean {
+    return this.#lost !== undefined;
   }
 
   async read(signal: AbortSignal): Promise<Checkpoint | undefined> {
@@ -186,27 +209,30 @@ class Side {
 
   /** A new checkpoint meets no conflict anywhere; and CouchDB does not compare the revisions of `_local` documents at all. */
   async #checkPlace(signal: AbortSignal): Promise<void> {
-    this.#throwReplaced();
+    if (this.#lost !== undefined) throw this.#lost;
     if (this.#doc !== undefined) {
       if (Math.abs(Date.now() - this.#seenAt) >= INTERVAL_MS) await this.#readAgain(signal);
     } else if (this.#instance !== '') {
       const { instance } = checkInfo(await ask(signal, () => this.#peer.info(...bare(this.#peer, signal))));
-      this.replaced = instance !== this.#instance;
-      this.#throwReplaced();
+      if (instance !== this.#instance) this.#loses(replaced());
     }
   }
 
   async #readAgain(signal: AbortSignal): Promise<void> {
     const before = this.#doc;
     const now = await this.read(signal);
-    this.replaced = before !== undefined && !this.refuses && isForgotten(before, now);
-    this.#throwReplaced();
+    if (before === undefined || this.refuses || !isForgotten(before, now)) return;
+    this.#loses(isAnothers(before, now) ? new Overwritten() : replaced());
   }
 
-  #throwReplaced(): void {
-    if (this.replaced) throw unexpected('the checkpoint is not the one written: the database was replaced');
+  #loses(why: DatabaseError): never {
+    this.#lost = why;
+    throw why;
   }
 }
+
+const replaced = (): DatabaseError =>
+  unexpected('the checkpoint is not the one written: the database was replaced');
 
 const revOf = (doc: { readonly _rev?: string } | undefined): { _rev?: string } =>
   typeof doc?._rev === 'string' ? { _rev: doc._rev } : {};

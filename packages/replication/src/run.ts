@@ -4,7 +4,7 @@
 import { DatabaseError, type FeedController, isObject, onSigns, whyOf } from '@settledb/core';
 import { Announcer } from './announcer';
 import { BackOff } from './backoff';
-import type { Checkpoints } from './checkpoint';
+import { type Checkpoints, Overwritten } from './checkpoint';
 import type { ReplicationChange, ReplicationResult } from './counters';
 import type { FailedRev } from './fetcher';
 import { handshake } from './handshake';
@@ -24,6 +24,8 @@ const DOCUMENT_TRIES = 10;
 const STALLED_MS = 3000;
 /** A longer body may take longer than that on a slow line, and no `fetch` tells how much of it was sent. Its own timeout ends it. */
 const LONG_BODY = 64 * 1024;
+/** Attempts, until all is written down, that may find their checkpoint written over: each of so many other replications may do so once. */
+const OVERWRITTEN_TRIES = 20;
 
 /** @returns its result; rejects with what ended it, whose `result` has the counters */
 export async function run(
@@ -42,7 +44,7 @@ export async function run(
     const announcer = new Announcer((event, error) => feed.emit(event, error));
     const backOff = new BackOff(settings.backOff);
     const denied = new RevSet();
-    const tries = { pair: undefined, worked: false, failed: new RevSet(), documentTries: 0 };
+    const tries = { pair: undefined, worked: false, failed: new RevSet(), documentTries: 0, overwritten: 0 };
     await repeat({ source, target, settings, feed, progress, announcer, backOff, denied, ...tries });
   } catch (error) {
     const failure = error instanceof Failure ? error : new Failure(error);
@@ -67,6 +69,7 @@ async function repeat(run: Run): Promise<void> {
     } catch (error) {
       if (feed.cancelled) return;
       if (reading.signal.reason === WOKEN) continue;
+      if (error instanceof Overwritten && ++run.overwritten <= OVERWRITTEN_TRIES) continue;
       const failure = error instanceof Failure ? error : new Failure(error);
       if (!settings.retry || isFinal(failure, run)) throw failure;
       progress.error = failure.error;

@@ -42,6 +42,8 @@ export interface Run {
   readonly failed: RevSet;
   /** Attempts in a row, since the last acknowledged position, that failed for the same revision. */
   documentTries: number;
+  /** Attempts, since all was last written down, that ended because another replication wrote over their checkpoint. */
+  overwritten: number;
 }
 
 /** Why an attempt ended early. */
@@ -126,6 +128,7 @@ async function transferChanges(
       await checkpoints.flush(writing);
       run.backOff.reset();
       run.denied.clear();
+      run.overwritten = 0;
       // The next batch may be on its way.
       if (onTheWay.none) progress.phase = 'idle';
       run.announcer.caughtUp();
