@@ -84,6 +84,23 @@ describe('a server that falls silent', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
+  it.each([
+    ['a minute', {}, PATIENCE],
+    ['a minute where there is a filter of ours', { filter: () => true }, PATIENCE],
+    ['ten while it filters by a function', { filter: 'd/mine' }, 10 * PATIENCE],
+    ['ten while it filters by a selector', { selector: { a: 1 } }, 10 * PATIENCE],
+    ['ten while it filters by ids', { doc_ids: ['a'] }, 10 * PATIENCE],
+  ])('is waited for %s, when it is asked for changes', async (_long, options, patience) => {
+    const db = databaseOver(() => new Promise(() => {}));
+    const seen = watched(db.changes(options));
+    await vi.advanceTimersByTimeAsync(patience - 1);
+    expect(seen.outcome).toBe('waiting');
+    // With some ms for the body, where the filter is in it.
+    await vi.advanceTimersByTimeAsync(10);
+    expect(seen.outcome).toEqual(timeout);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
   it('but comes back in time is understood', async () => {
     let answer!: (response: Response) => void;
     const db = databaseOver(() => new Promise((resolve) => (answer = resolve)));
