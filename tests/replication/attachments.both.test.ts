@@ -253,10 +253,13 @@ describe('what the target has', () => {
       expect(await c.allDocs({ include_docs: true })).toEqual(await a.allDocs({ include_docs: true }));
     });
 
-  it('and says so for the whole request, as CouchDB does, is sent after all', async () => {
-    await put(a, 'x', { one: bytes(1000) });
+  it.each([
+    1, 40,
+  ])('and says so for the whole request, as CouchDB does, is sent after all: of %d', async (count) => {
+    const ids = Array.from({ length: count }, (_, i) => `x${i}`);
+    for (const id of ids) await put(a, id, { one: bytes(1000, ids.indexOf(id)) });
     await replicate(a, b);
-    await a.put({ ...(await a.get('x')), n: 2 } as never);
+    for (const id of ids) await a.put({ ...(await a.get(id)), n: 2 } as never);
     await a.put({ _id: 'other' });
     const c = make();
     const target = peer(c as never, {
@@ -269,8 +272,8 @@ describe('what the target has', () => {
         return c.bulkDocs(request as never, options);
       },
     });
-    expect(await replicate(a, target)).toMatchObject({ ok: true, docs_written: 2 });
-    expect(await attachmentsOf(c, 'x')).toEqual(await attachmentsOf(a, 'x'));
+    expect(await replicate(a, target)).toMatchObject({ ok: true, docs_written: count + 1 });
+    for (const id of ids) expect(await attachmentsOf(c, id)).toEqual(await attachmentsOf(a, id));
   });
 });
 

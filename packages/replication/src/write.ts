@@ -88,9 +88,10 @@ async function writeSome(writing: Writing, docs: readonly AnyDoc[]): Promise<Wri
   } catch (error) {
     const failure = fetcher.takeStreamFailure();
     if (failure !== undefined) return sourceFailed(docs, failure, fetcher);
-    // Each half is judged anew by its size, so a 413 is split without limit; any other error may be the fault of one document, or of none.
-    const status = statusOf(error);
-    if (status !== 413 && !(isInvalid(error) && splits.left-- > 0)) throw error;
+    // Each half is judged anew by its size (413) or its stubs (412), so these are split without limit, up to twice as many requests as
+    // documents; any other error may be the fault of one document, or of none.
+    const isOfSome = [412, 413].includes(statusOf(error)) && !isClosed(error);
+    if (!isOfSome && !(isInvalid(error) && splits.left-- > 0)) throw error;
     if (docs.length > 1) return writeHalves(writing, docs);
     rows = docs.map((doc) => refusedAlone(doc, error));
   }
@@ -125,7 +126,6 @@ const isNoDesign = ({ name }: FailedRow): boolean => name === 'invalid_design_do
 /** A target may refuse a whole request for one document that is invalid by its rules. */
 const isInvalid = (error: unknown): boolean =>
   statusOf(error) === 400 ||
-  (statusOf(error) === 412 && !isClosed(error)) ||
   error instanceof RangeError ||
   (error instanceof DatabaseError && error.name === 'doc_validation');
 
