@@ -27,6 +27,19 @@ describe('a target that refuses a whole request for one document in it', () => {
     expect(await replicate(a, b)).toMatchObject({ docs_written: 1 });
   });
 
+  it('takes the others also where many are at fault', async () => {
+    const [a, b] = await openTwo();
+    await fill(a, 60);
+    const isBad = (id: string): boolean => Number(id.slice(3)) % 4 === 1;
+    const target = peer(b, {
+      bulkDocs: (request: { docs: { _id: string }[] }, options: never) => {
+        if (request.docs.some(({ _id }) => isBad(_id))) throw statusError(400, 'bad_request');
+        return b.bulkDocs(request as never, options);
+      },
+    });
+    await expect(replicate(a, target)).rejects.toMatchObject({ docId: 'doc1', result: { docs_written: 45 } });
+  });
+
   it('because it was closed is not asked again: no document is at fault', async () => {
     const [a, b] = await openTwo();
     await fill(a, 60);

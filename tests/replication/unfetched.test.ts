@@ -64,6 +64,26 @@ describe('a document that cannot be fetched', () => {
     await expect(b.get('doc3')).rejects.toMatchObject({ status: 404 });
   });
 
+  it.each([
+    25, 200,
+  ])('keeps none of its neighbours back, though many make each request fail: of %d', async (count) => {
+    const [a, b] = await openTwo();
+    await fill(a, count);
+    const isBad = (id: string): boolean => Number(id.slice(3)) % 4 === 1;
+    let requests = 0;
+    const source = peer(a, {
+      bulkGet: (request: { docs: { id: string }[] }) => {
+        requests++;
+        if (request.docs.some(({ id }) => isBad(id))) throw statusError(500, 'internal_server_error');
+        return a.bulkGet(request);
+      },
+    });
+    const error = await failureOf(replicate(source, b, { batch_size: count }));
+    expect(error).toMatchObject({ status: 500, docId: 'doc1', result: { last_seq: 0 } });
+    expect((await b.info()).doc_count).toBe(Math.ceil((count * 3) / 4));
+    expect(requests).toBeLessThan(2 * count);
+  });
+
   it('fails alone where the source answers all revisions of a document together', async () => {
     const [a, b] = await openTwo();
     const revs = ['1-a', '1-b'].map((_rev) => ({ _id: 'x', _rev }));

@@ -56,7 +56,7 @@ const PORTION_LENGTH = 4 * 1024 * 1024;
 const FIRST_PORTION = 25;
 /** A portion is at most this many times the last: one small document says little about the next. */
 const GROWTH = 4;
-/** Requests that may fail while searching for the document that makes one fail: log2 of a batch, and some. */
+/** Requests in a row that may fail while searching for the documents that make one fail: log2 of a batch, and some. */
 const SPLITS = 10;
 
 interface FetcherInit {
@@ -246,7 +246,7 @@ export class Fetcher {
     return { docs, failures: await this.notGone(failures) };
   }
 
-  /** A request that fails as a whole, perhaps because of one document, is split until the other documents are there. */
+  /** A request that fails as a whole, perhaps because of some documents, is split until the other documents are there. */
   async #bulkGet(
     asked: readonly Requested[],
     options: BulkGetOptions,
@@ -259,7 +259,9 @@ export class Fetcher {
       const apart = this.#apart && !options.attachments && { [SPLIT]: true };
       const request = { docs, revs: true, ...options, signal, ...apart };
       const answer = await ask(signal, () => this.#source.bulkGet(request));
-      return checkBulkGet(answer, asked);
+      const fetched = checkBulkGet(answer, asked);
+      splits.left = SPLITS;
+      return fetched;
     } catch (error) {
       if (!mayConcernOne(error) || splits.left-- <= 0) throw error;
       const [only] = asked;

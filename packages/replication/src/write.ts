@@ -30,7 +30,7 @@ export interface WriteOutcome {
   readonly failed: readonly FailedWrite[];
 }
 
-/** Requests that may fail while searching for the document that makes one fail: log2 of a batch, and some. */
+/** Requests in a row that may fail while searching for the documents that make one fail: log2 of a batch, and some. */
 const SPLITS = 16;
 
 /**
@@ -85,11 +85,12 @@ async function writeSome(writing: Writing, docs: readonly AnyDoc[]): Promise<Wri
     const request = { docs: docs as readonly Doc[], new_edits: false };
     const answer = await ask(signal, () => target.bulkDocs(request, { new_edits: false, signal }));
     rows = named(checkBulkDocs(answer, docs), docs);
+    splits.left = SPLITS;
   } catch (error) {
     const failure = fetcher.takeStreamFailure();
     if (failure !== undefined) return sourceFailed(docs, failure, fetcher);
     // Each half is judged anew by its size (413) or its stubs (412), so these are split without limit, up to twice as many requests as
-    // documents; any other error may be the fault of one document, or of none.
+    // documents; any other error may be the fault of some documents, as long as others are taken, or of none.
     const isOfSome = [412, 413].includes(statusOf(error)) && !isClosed(error);
     if (!isOfSome && !(isInvalid(error) && splits.left-- > 0)) throw error;
     if (docs.length > 1) return writeHalves(writing, docs);
