@@ -93,6 +93,25 @@ describe('a session', () => {
     }
   });
 
+  it('is opened anew also when its time was slept through, in which no page goes on counting', async () => {
+    let now = Date.now();
+    const standing = vi.spyOn(performance, 'now').mockReturnValue(7_000);
+    const clock = vi.spyOn(Date, 'now').mockImplementation(() => now);
+    try {
+      const headers = { 'set-cookie': 'AuthSession=x; Max-Age=600' };
+      const fetch = vi.fn(async () => new Response('{}', { headers }));
+      const session = new Session(`${ORIGIN}/`, auth, fetch);
+      for (const ms of [0, 479_000, 2_000]) {
+        now += ms;
+        await session.headers();
+      }
+      expect(fetch).toHaveBeenCalledTimes(2);
+    } finally {
+      standing.mockRestore();
+      clock.mockRestore();
+    }
+  });
+
   it.each([
     [401, 'unauthorized'],
     [403, 'forbidden'],

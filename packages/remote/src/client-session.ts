@@ -21,7 +21,8 @@ export class Session implements Auth {
   readonly #fetch: typeof globalThis.fetch | undefined;
   #login: Promise<void> | undefined;
   #cookie: string | undefined;
-  #renewAt = 0;
+  /** By both clocks: `performance` may stand still while the machine sleeps, and the date may be set back. */
+  #renewAt = { ticks: 0, date: 0 };
 
   constructor(root: string, credentials: Credentials, fetch: typeof globalThis.fetch | undefined) {
     this.#root = root;
@@ -30,7 +31,8 @@ export class Session implements Auth {
   }
 
   async headers(): Promise<Record<string, string>> {
-    if (performance.now() >= this.#renewAt) await this.#logIn();
+    const { ticks, date } = this.#renewAt;
+    if (performance.now() >= ticks || Date.now() >= date) await this.#logIn();
     return this.#cookie === undefined ? {} : { cookie: this.#cookie };
   }
 
@@ -71,13 +73,18 @@ export class Session implements Auth {
         response.status === 401 ? 'unauthorized' : response.status === 403 ? 'forbidden' : 'login_failed';
       throw new DatabaseError({ status: response.status, name, reason: 'The login was refused' });
     }
-    this.#renewAt = performance.now() + DEFAULT_TIMEOUT_S * 1000 * RENEW_AFTER;
+    this.#renewIn(DEFAULT_TIMEOUT_S);
     this.heard(response);
   }
 
   #keep(set: string): void {
     this.#cookie = set.split(';')[0]!;
-    const seconds = Number(/; *max-age=(\d{1,9})/i.exec(set)?.[1] ?? DEFAULT_TIMEOUT_S);
-    this.#renewAt = performance.now() + seconds * 1000 * RENEW_AFTER;
+    this.#renewIn(Number(/; *max-age=(\d{1,9})/i.exec(set)?.[1] ?? DEFAULT_TIMEOUT_S));
+  }
+
+  /** @param timeout seconds for which the cookie counts */
+  #renewIn(timeout: number): void {
+    const ms = timeout * 1000 * RENEW_AFTER;
+    this.#renewAt = { ticks: performance.now() + ms, date: Date.now() + ms };
   }
 }
