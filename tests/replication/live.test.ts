@@ -267,6 +267,35 @@ describe('a live replication', () => {
     expect(await replication).toMatchObject({ docs_written: 3, last_seq: 2 });
   });
 
+  it('does not pass a change that makes no sense, whatever else came at once', async () => {
+    const [a, b] = await openTwo();
+    let tell: ((row: object) => void) | undefined;
+    const source = peer(a, {
+      changes: (options: { live?: boolean }) => {
+        if (!options.live) return a.changes(options as never);
+        const on = (event: string, listener: typeof tell): void => {
+          if (event === 'change') tell = listener;
+        };
+        return { on, cancel: () => undefined, then: () => undefined };
+      },
+    });
+    const failed = start(source, b).then(
+      () => undefined,
+      (failure: object) => failure,
+    );
+    await expect.poll(() => tell).toBeDefined();
+    await fill(a, 3);
+    const { results } = (await a.changes()) as { readonly results: readonly object[] };
+    tell!(results[0]!);
+    tell!({ ...results[1], changes: [] });
+    tell!(results[2]!);
+    expect(await failed).toMatchObject({
+      name: 'unexpected_answer',
+      result: { docs_written: 1, last_seq: 1 },
+    });
+    expect(await replicate(a, b)).toMatchObject({ docs_written: 2 });
+  });
+
   it('ends as closed when its source is, also with retry', async () => {
     for (const retry of [false, true]) {
       const [a, b] = await openTwo();

@@ -49,6 +49,8 @@ export class Inbox<T> {
 
   /** @returns a promise of when the caller may go on; `undefined`: at once */
   put(item: T): Promise<void> | undefined {
+    // An item stands for all before it, also for one that was no item.
+    if (this.#failure !== undefined) return undefined;
     this.#items.push(item);
     this.#notEmpty?.();
     if (this.#items.length < this.#room) return undefined;
