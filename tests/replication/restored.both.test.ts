@@ -198,6 +198,21 @@ describe('a target that is replaced while it is written to', () => {
     await expect(replicate(a, { ...side, bulkDocs })).rejects.toMatchObject({ name: 'unexpected_answer' });
     expect(await replicate(a, side)).toMatchObject({ docs_written: 3 });
   });
+
+  it('is sent everything also when the first checkpoint met that of another replication, in the former one', async () => {
+    const a = await open('a');
+    const { side, replace } = place(await open('old'), { blind: false, created: '1' });
+    const anew = await open('anew');
+    await fill(a, 3);
+    let puts = 0;
+    const put: typeof side.put = async (doc, options) => {
+      if (puts++ > 0) return side.put(doc, options);
+      replace(anew, '2');
+      throw statusError(409, 'conflict');
+    };
+    await expect(replicate(a, { ...side, put })).rejects.toMatchObject({ name: 'unexpected_answer' });
+    expect(await replicate(a, side)).toMatchObject({ docs_written: 3 });
+  });
 });
 
 /** All but the changes of a place where now one database lies, and now another. */

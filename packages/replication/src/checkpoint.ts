@@ -212,17 +212,22 @@ class Side {
     if (this.#lost !== undefined) throw this.#lost;
     if (this.#doc !== undefined) {
       if (Math.abs(Date.now() - this.#seenAt) >= INTERVAL_MS) await this.#readAgain(signal);
-    } else if (this.#instance !== '') {
-      const { instance } = checkInfo(await ask(signal, () => this.#peer.info(...bare(this.#peer, signal))));
-      if (instance !== this.#instance) this.#loses(replaced());
-    }
+    } else await this.#checkInstance(signal);
+  }
+
+  async #checkInstance(signal: AbortSignal): Promise<void> {
+    if (this.#instance === '') return;
+    const { instance } = checkInfo(await ask(signal, () => this.#peer.info(...bare(this.#peer, signal))));
+    if (instance !== this.#instance) this.#loses(replaced());
   }
 
   async #readAgain(signal: AbortSignal): Promise<void> {
     const before = this.#doc;
     const now = await this.read(signal);
-    if (before === undefined || this.refuses || !isForgotten(before, now)) return;
-    this.#loses(isAnothers(before, now) ? new Overwritten() : replaced());
+    if (this.refuses) return;
+    // The conflict may have been with the checkpoint of another database.
+    if (before === undefined) await this.#checkInstance(signal);
+    else if (isForgotten(before, now)) this.#loses(isAnothers(before, now) ? new Overwritten() : replaced());
   }
 
   #loses(why: DatabaseError): never {
