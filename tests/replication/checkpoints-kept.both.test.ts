@@ -84,6 +84,18 @@ describe('checkpoints', () => {
     expect(await contents(backup)).toEqual(await contents(a));
   });
 
+  it('are not kept for filters that nothing tells apart: bound functions, and those behind a proxy', async () => {
+    const filter = (remainder: number, { n }: Record<string, unknown>): boolean =>
+      Number(n) % 3 === remainder;
+    const [a, b] = await openTwo();
+    await fill(a, 9);
+    expect(await replicate(a, b, { filter: filter.bind(undefined, 0) })).toMatchObject({ docs_written: 3 });
+    expect(await replicate(a, b, { filter: filter.bind(undefined, 1) })).toMatchObject({ docs_written: 3 });
+    const proxied = new Proxy(filter.bind(undefined, 2), {});
+    expect(await replicate(a, b, { filter: proxied })).toMatchObject({ docs_written: 3 });
+    expect(await replicate(a, b, { filter: proxied })).toMatchObject({ docs_read: 0, last_seq: 9 });
+  });
+
   it('are not written again when nothing changed', async () => {
     const [a, b] = await openTwo();
     await fill(a, 5);

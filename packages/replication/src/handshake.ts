@@ -7,7 +7,7 @@ import { Checkpoints, covers } from './checkpoint';
 import type { ChangesQuery } from './options';
 import { ask, bare, checkId, checkInfo, isNotFound, isRefusal, type Peer } from './peer';
 import type { Progress } from './progress';
-import { replicationId } from './replication-id';
+import { isTelling, replicationId } from './replication-id';
 import type { Run, Start } from './transfer';
 
 /** The two sides, as they are now. */
@@ -64,7 +64,8 @@ function opener({ source, target, settings, progress }: Run, pair: Pair, signal:
   return async (apart) => {
     const id = replicationId(sourceId, targetId, settings.query, apart);
     // Two copies with the same id share a checkpoint id too: a checkpoint would not tell which side wrote it, or in which direction.
-    const on = sourceId === targetId ? NOWHERE : settings.checkpointOn;
+    const isOwn = sourceId !== targetId && isTelling(settings.query);
+    const on = isOwn ? settings.checkpointOn : NOWHERE;
     const session = { sessionId: uuid(), describe };
     const checkpoints = new Checkpoints({ source, target, id, on, instances, instanceOf, ...session });
     const since = notBeyond(sourceSeq, await checkpoints.resume(signal));

@@ -38,7 +38,10 @@ export interface ReplicateOptions extends CallOptions {
   doc_ids?: readonly string[] | undefined;
   /** Documents that match, as in `find`; decided at the source. */
   selector?: object | undefined;
-  /** As for `changes`; decided at the source. */
+  /**
+   * As for `changes`; decided at the source. Progress is kept by a function's text or a stored filter's name: what differs from run to run
+   * belongs into `query_params`.
+   */
   filter?: FilterFunction | string | undefined;
   /** With `filter: '_view'`: documents for which the map of `'ddoc/view'` emits. */
   view?: string | undefined;
