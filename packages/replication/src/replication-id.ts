@@ -66,8 +66,9 @@ const twoParts = (name: string): string => (name.includes('/') ? name : `${name}
 export function canonicalJson(value: unknown): string {
   return (
     JSON.stringify(value, (_key, part: unknown) => {
-      // A selector may hold a regular expression, which JSON would turn into `{}`.
-      if (part instanceof RegExp) return part.toString();
+      // A selector may hold a regular expression, and parameters anything that a filter function understands: JSON has `{}` or nothing for it.
+      if (part instanceof RegExp || typeof part === 'function') return part.toString();
+      if (part instanceof Set || part instanceof Map) return [...part];
       if (typeof part !== 'object' || part === null || Array.isArray(part)) return part;
       // No prototype: `__proto__` is a key like any other.
       const sorted: Record<string, unknown> = Object.create(null);
