@@ -34,6 +34,25 @@ describe('session cookies', () => {
     expect(out.headers.get('set-cookie')).toMatch(/^AuthSession=; .*Max-Age=0/);
   });
 
+  it('are given to no page of another site for a form, which asks nobody before, unless its origin is listed', async () => {
+    const server = await withAlice({ cors: { origins: ['https://app.example'] } });
+    const logInBy = async (headers: Record<string, string>): Promise<unknown[]> => {
+      const form = { 'content-type': 'application/x-www-form-urlencoded', ...headers };
+      const answer = await server.ask('POST', '/_session', 'name=alice&password=pw', form);
+      return [answer.status, answer.headers.has('set-cookie')];
+    };
+    const stranger = { 'sec-fetch-site': 'cross-site', origin: 'https://elsewhere.example' };
+    expect(await logInBy(stranger)).toEqual([403, false]);
+    expect(await logInBy({ ...stranger, origin: 'null' })).toEqual([403, false]);
+    expect(await logInBy({ 'sec-fetch-site': 'cross-site' })).toEqual([403, false]);
+    expect(await logInBy({ ...stranger, origin: 'https://app.example' })).toEqual([200, true]);
+    for (const site of ['same-origin', 'same-site', 'none'])
+      expect(await logInBy({ ...stranger, 'sec-fetch-site': site })).toEqual([200, true]);
+    const open = await withAlice({ cors: { origins: ['*'] } });
+    const form = { 'content-type': 'application/x-www-form-urlencoded', ...stranger };
+    expect((await open.ask('POST', '/_session', 'name=alice&password=pw', form)).status).toBe(403);
+  });
+
   it('are nothing when changed, expired, of another server, or of before a new password', async () => {
     const server = await withAlice();
     const { cookie } = (await logIn(server, 'alice', 'pw')) as { cookie: string };

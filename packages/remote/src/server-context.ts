@@ -3,6 +3,7 @@ import type { Database, Queries } from '@settledb/core';
 import type { Answer } from './server-answer';
 import type { Authenticator, User } from './server-auth';
 import type { Cookies } from './server-cookies';
+import type { CorsOptions } from './server-cors';
 import type { Logger } from './server-hooks';
 import type { Query } from './server-query';
 import type { RegexPolicy } from './server-regex';
@@ -62,6 +63,7 @@ export interface ServerState {
   readonly queries: QueriesOf | undefined;
   readonly auth: Authenticator;
   readonly cookies: Cookies;
+  readonly cors: CorsOptions | undefined;
   readonly settings: Settings;
   /** Undefined if functions of design documents are not run. */
   readonly validators: Validators | undefined;

@@ -37,6 +37,11 @@ export function corsHeaders(request: ServerRequest, cors: CorsOptions | undefine
   };
 }
 
+/** Whether a browser says that a page of another site sends this, whose origin is not listed by name. Without a preflight that may be any. */
+export const isOfStranger = ({ headers }: ServerRequest, cors: CorsOptions | undefined): boolean =>
+  headers.get('sec-fetch-site') === 'cross-site' &&
+  cors?.origins.includes(headers.get('origin') ?? '') !== true;
+
 /** The answer to a preflight of a listed origin; undefined for any other request. */
 export function preflight(request: ServerRequest, headers: Record<string, string>): Response | undefined {
   const asked = request.headers.get('access-control-request-method');

@@ -1,8 +1,10 @@
 /** `/_session`: who am I, log in for a cookie, log out. */
+import { forbidden } from '@settledb/core';
 import { type Answer, jsonResponse } from './server-answer';
 import { wrongLogin } from './server-auth';
 import { checkMediaType, checkObject, readText } from './server-body';
 import type { Context } from './server-context';
+import { isOfStranger } from './server-cors';
 import { parseJson } from './server-json';
 import { JSON_TYPE } from './wire';
 
@@ -25,6 +27,9 @@ export function session({ user }: Context): Answer {
 /** Name and password as JSON or as a form: CouchDB's replicator sends a form. */
 export async function login({ request, server, address }: Context): Promise<Answer> {
   const type = checkMediaType(request, [JSON_TYPE, FORM_TYPE]);
+  // Any page may send a form: who visits it would be logged in as somebody else, and write what that one reads.
+  if (type === FORM_TYPE && isOfStranger(request, server.cors))
+    throw forbidden('Pages of another site log in with JSON, and only if `cors` lets them in');
   const text = await readText(request, MAX_LOGIN_LENGTH);
   const given = checkObject(
     type === FORM_TYPE ? Object.fromEntries(new URLSearchParams(text)) : parseJson(text),

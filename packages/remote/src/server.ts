@@ -153,6 +153,7 @@ function makeState(options: HandlerOptions): ServerState {
     queries: options.queries,
     auth: new Authenticator(options, databases, cookies),
     cookies,
+    cors: options.cors,
     settings,
     validators: runStoredFunctions === true ? new Validators() : undefined,
     replicator: options.replicator,
