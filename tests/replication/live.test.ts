@@ -71,6 +71,20 @@ describe('a live replication', () => {
     expect(await replicate(a, b)).toMatchObject({ docs_read: 5, docs_written: 5, last_seq: 7 });
   });
 
+  it('from "now" has what was written before its target could be reached', async () => {
+    const [a, b] = await openTwo();
+    await fill(a, 5);
+    let isThere = false;
+    const target = flaky(b, () => !isThere);
+    const replication = start(a, target, { since: 'now', retry: true, back_off_function: () => 0 });
+    await next(replication, 'paused');
+    await fill(a, 2, 5);
+    isThere = true;
+    await vi.waitFor(() => expect(replication.status().phase).toBe('idle'));
+    replication.cancel();
+    expect(await replication).toMatchObject({ docs_written: 2, last_seq: 7 });
+  });
+
   it('has written down where a single change led', async () => {
     const [a, b] = await openTwo();
     const replication = start(a, b);

@@ -260,6 +260,31 @@ describe('a source whose numbers went back', () => {
     expect(asked).toBe(2);
   });
 
+  it('before anything was read since "now" has no more than now', async () => {
+    const [a, b] = await openTwo();
+    await fill(a, 30);
+    const older = await open('older');
+    await fill(older, 12, 100);
+    let current = a;
+    const source = peer(
+      a,
+      where(() => current),
+    );
+    source.changes = ((options: object) => current.changes(options)) as typeof source.changes;
+    let isThere = false;
+    const id = () => (isThere ? b.id() : Promise.reject(statusError(503, 'away')));
+    const options = { since: 'now', live: true, retry: true, back_off_function: () => 0 } as const;
+    const replication = replicate(source, peer(b, { id }), options);
+    await new Promise((resolve) => void replication.once('paused', resolve as never));
+    current = older;
+    isThere = true;
+    await vi.waitFor(() => expect(replication.status().phase).toBe('idle'));
+    await older.put({ _id: 'late' });
+    await vi.waitFor(async () => expect((await b.info()).doc_count).toBe(1));
+    replication.cancel();
+    expect(await replication).toMatchObject({ docs_written: 1 });
+  });
+
   it('while it is followed is an error, and the next attempt starts over', async () => {
     const [a, b] = await openTwo();
     await fill(a, 30);

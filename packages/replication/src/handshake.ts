@@ -23,19 +23,22 @@ interface Pair {
 
 /** Where this attempt begins, and what keeps its checkpoints. @throws what either side fails with */
 export async function handshake(run: Run, signal: AbortSignal): Promise<Start> {
-  const { source, target, settings, progress } = run;
-  const pair = await identify(source, target, signal);
+  const { progress } = run;
+  const pair = await identify(run, signal);
   const { sourceId, targetId, instances, sourceSeq } = pair;
   const key = `${sourceId} ${targetId} ${instances}`;
   // A database was replaced by another: what the old one acknowledged, the new one may not have.
-  if (run.pair !== undefined && run.pair !== key) progress.lastSeq = undefined;
+  if (run.pair !== undefined && run.pair !== key) {
+    progress.lastSeq = undefined;
+    run.now = sourceSeq;
+  }
   run.pair = key;
   const open = opener(run, pair, signal);
-  const { since } = settings;
+  const since = sinceOf(run, sourceSeq);
   const start =
     since === undefined
       ? await openFirst(run, pair, open, signal)
-      : await openAt(notBeyond(sourceSeq, since), open);
+      : await openAt(since, open, run.settings.since === 'now');
   // Without checkpoints to rely on, this replication's own memory says where to go on.
   const { lastSeq } = progress;
   const relies = since === undefined && start.checkpoints.complete;
@@ -43,11 +46,23 @@ export async function handshake(run: Run, signal: AbortSignal): Promise<Start> {
   return { ...start, since: lastSeq };
 }
 
-async function identify(source: Peer, target: Peer, signal: AbortSignal): Promise<Pair> {
+/** Where the user wants to begin. `now` is a moment, however many attempts it takes until something is read. */
+function sinceOf({ settings: { since }, now = 'now' }: Run, sourceSeq: Seq | undefined): Seq | undefined {
+  if (since !== 'now') return since && notBeyond(sourceSeq, since);
+  return notBeyond(sourceSeq, now) === now ? now : sourceSeq;
+}
+
+async function identify(run: Run, signal: AbortSignal): Promise<Pair> {
+  const { source, target } = run;
   const [sourceId, targetId, from, to] = await Promise.all([
     ask(signal, () => source.id(...bare(source, signal))).then(checkId),
     ask(signal, () => target.id(...bare(target, signal))).then(checkId),
-    ask(signal, () => source.info(...bare(source, signal))).then(checkInfo),
+    ask(signal, () => source.info(...bare(source, signal))).then((answer) => {
+      const info = checkInfo(answer);
+      // What is written while the target cannot be reached comes after now.
+      run.now ??= info.seq;
+      return info;
+    }),
     ask(signal, () => target.info(...bare(target, signal))).then(checkInfo),
   ]);
   const instances = from.instance === '' && to.instance === '' ? '' : `${from.instance}/${to.instance}`;
@@ -104,14 +119,11 @@ async function snapshotSeq(source: Peer, target: Peer, signal: AbortSignal): Pro
   return snapshotSessions(there).length === 0 ? undefined : commonSnapshot(await read(source), there);
 }
 
-/** Where to begin when the user says so. Beyond a gap, checkpoints are kept separately, or not at all. */
-async function openAt(since: Seq, open: Open): Promise<Start> {
+/** Where to begin when the user says so. Beyond a gap, checkpoints are kept separately, or, if that is `now`, not at all. */
+async function openAt(since: Seq, open: Open, isNow: boolean): Promise<Start> {
   const start = await open();
-  if (covers(start.since, since)) return { ...start, since };
-  if (since === 'now') {
-    start.checkpoints.mute();
-    return { ...start, since };
-  }
+  if (isNow) start.checkpoints.mute();
+  if (isNow || covers(start.since, since)) return { ...start, since };
   const own = await open(since);
   return own.since === 0 ? { ...own, since } : own;
 }

@@ -25,7 +25,8 @@ export interface ReplicateOptions extends CallOptions {
   back_off_function?: ((delay: number) => number) | undefined;
   /**
    * Begin after this position, whatever was replicated without this option. What comes before it never counts as replicated: if
-   * it leaves a gap, the progress is written down separately, for the next run with the same `since`; after `'now'`, nowhere.
+   * it leaves a gap, the progress is written down separately, for the next run with the same `since`; after `'now'`, nowhere. That is
+   * when the source is first asked, and stays so when an attempt fails.
    */
   since?: Seq | undefined;
   /** Changes read, compared and acknowledged together. Default: 100 at first, up to 500 as long as all goes well. */

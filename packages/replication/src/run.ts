@@ -44,7 +44,14 @@ export async function run(
     const announcer = new Announcer((event, error) => feed.emit(event, error));
     const backOff = new BackOff(settings.backOff);
     const denied = new RevSet();
-    const tries = { pair: undefined, worked: false, failed: new RevSet(), documentTries: 0, overwritten: 0 };
+    const tries = {
+      pair: undefined,
+      now: undefined,
+      worked: false,
+      failed: new RevSet(),
+      documentTries: 0,
+      overwritten: 0,
+    };
     await repeat({ source, target, settings, feed, progress, announcer, backOff, denied, ...tries });
   } catch (error) {
     const failure = error instanceof Failure ? error : new Failure(error);
