@@ -50,7 +50,7 @@ describe('a document that the target does not take', () => {
     expect(await replicate(a, b)).toMatchObject({ docs_read: 0 });
   });
 
-  it('for any other reason fails the run before it is passed', async () => {
+  it('for any other reason fails the run, which does not pass it, and keeps nothing behind it back', async () => {
     const [a, b] = await openTwo();
     await fill(a, 20);
     const row = { error: true, status: 412, name: 'missing_stub', reason: 'unknown digest' };
@@ -59,13 +59,24 @@ describe('a document that the target does not take', () => {
     expect(error).toMatchObject({ status: 412, name: 'missing_stub', docId: 'doc13' });
     expect(error.result).toMatchObject({
       ok: false,
-      docs_read: 15,
-      docs_written: 14,
+      docs_read: 20,
+      docs_written: 19,
       doc_write_failures: 1,
       last_seq: 10,
     });
-    expect(await replicate(a, b)).toMatchObject({ docs_written: 6 });
+    expect(await replicate(a, b)).toMatchObject({ docs_written: 1 });
     expect(await contents(b)).toEqual(await contents(a));
+  });
+
+  it('holds others back only where hundreds fail in a row: then it is not about single documents', async () => {
+    const [a, b] = await openTwo();
+    await fill(a, 1_000);
+    const row = { error: true, status: 500, name: 'oops', reason: 'oops' };
+    let tried = 0;
+    const target = writingPeer(b, (id) => (id === 'doc0' || ++tried > 0 ? row : undefined));
+    const error = await failureOf(replicate(a, target, { batch_size: 60 }));
+    expect(error).toMatchObject({ status: 500, docId: 'doc0', result: { docs_written: 0, last_seq: 0 } });
+    expect(tried).toBeLessThan(300);
   });
 
   it('with its whole batch fails the run, with the batch as failures', async () => {

@@ -2,7 +2,7 @@
 import { getEventListeners } from 'node:events';
 import { describe, expect, it, vi } from 'vitest';
 import { replicate } from '../../packages/replication/src/index';
-import { contents, fill, openTwo, peer, statusError } from './databases';
+import { contents, failureOf, fill, openTwo, peer, statusError } from './databases';
 import { flaky, next, record, start } from './live';
 
 describe('retry', () => {
@@ -203,6 +203,32 @@ describe('retry', () => {
     });
     const replication = start(a, target, { retry: true, back_off_function: () => 0 });
     await expect(replication).rejects.toMatchObject({ docId: 'doc1', result: { ok: false, last_seq: 0 } });
+  });
+
+  it.each([
+    false,
+    true,
+  ])('brings over all that is behind a document before it gives up on it (live: %s)', async (live) => {
+    const [a, b] = await openTwo();
+    await fill(a, 20);
+    const row = { id: 'doc7', error: true, status: 500, name: 'oops', reason: 'oops', message: '' };
+    let failed = 0;
+    let behind = 0;
+    const target = peer(b, {
+      bulkDocs: async (request: { docs: { _id: string }[] }, options: never) => {
+        const docs = request.docs.filter(({ _id }) => _id !== 'doc7');
+        if (docs.some(({ _id }) => _id === 'doc12')) behind++;
+        const rows = await b.bulkDocs({ docs } as never, options);
+        if (docs.length === request.docs.length) return rows;
+        failed++;
+        return [...rows, row];
+      },
+    });
+    const options = { live, retry: true, batch_size: 5, back_off_function: () => 0 };
+    const error = await failureOf(start(a, target, options));
+    expect(error).toMatchObject({ status: 500, docId: 'doc7', result: { docs_written: 19, last_seq: 5 } });
+    expect((await b.info()).doc_count).toBe(19);
+    expect([failed, behind]).toEqual([10, 1]);
   });
 
   it('gives up on a document that is never taken, though another fails that is edited between attempts', async () => {

@@ -6,20 +6,18 @@ import { Announcer } from './announcer';
 import { BackOff } from './backoff';
 import { type Checkpoints, Overwritten } from './checkpoint';
 import type { ReplicationChange, ReplicationResult } from './counters';
-import type { FailedRev } from './fetcher';
+import { Failure } from './failures';
 import { handshake } from './handshake';
 import { checkOptions, type ReplicateOptions } from './options';
 import { checkPeer, firstText, isClosed, isRefusal, type Peer, statusOf } from './peer';
 import type { Progress } from './progress';
 import { replicationId } from './replication-id';
 import { RevSet } from './rev-set';
-import { Failure, type Run, transfer } from './transfer';
+import { type Run, transfer } from './transfer';
 import { onWake } from './wake';
 
 /** After cancelling or a failure: how long a write under way, and the checkpoint, may take to finish. */
 const GRACE_MS = 3000;
-/** Attempts in a row that may fail for the same reason: a revision that cannot be fetched or is not accepted. */
-const DOCUMENT_TRIES = 10;
 /** How long after a wake-up nothing may arrive before connections count as dead. */
 const STALLED_MS = 3000;
 /** A longer body may take longer than that on a slow line, and no `fetch` tells how much of it was sent. Its own timeout ends it. */
@@ -91,18 +89,8 @@ async function repeat(run: Run): Promise<void> {
 const FINAL = new Set([400, 404, 405, 410, 501]);
 
 /** Once requests have worked, {@link FINAL} is not final: a proxy answers so while the server behind it is replaced. Then we wait. */
-function isFinal({ error, ofDocuments }: Failure, run: Run): boolean {
-  if (ofDocuments.length > 0) return triesOf(ofDocuments, run) >= DOCUMENT_TRIES;
-  return isRefusal(error) || isClosed(error) || (!run.worked && FINAL.has(statusOf(error)));
-}
-
-/** Attempts that failed for the same revision. A document edited between two attempts fails anew: the next may find it at rest. */
-function triesOf(failed: readonly FailedRev[], run: Run): number {
-  const again = failed.some(({ id, rev }) => run.failed.has(id, rev));
-  run.failed.clear();
-  for (const { id, rev } of failed) run.failed.add(id, rev);
-  run.documentTries = again ? run.documentTries + 1 : 1;
-  return run.documentTries;
+function isFinal({ error, givesUp }: Failure, run: Run): boolean {
+  return givesUp ?? (isRefusal(error) || isClosed(error) || (!run.worked && FINAL.has(statusOf(error))));
 }
 
 /** From the handshake to the end. However it ends, what was acknowledged is written down, if that can be done soon. */

@@ -14,7 +14,8 @@ import type { BackOff } from './backoff';
 import { type BatchEnd, type Chunk, fetchChunks, OnTheWay } from './batch';
 import type { Checkpoints } from './checkpoint';
 import type { ReplicationChange } from './counters';
-import { type FailedRev, Fetcher } from './fetcher';
+import { Failure, Failures } from './failures';
+import { Fetcher } from './fetcher';
 import type { Settings } from './options';
 import type { Peer } from './peer';
 import type { Progress } from './progress';
@@ -46,21 +47,6 @@ export interface Run {
   documentTries: number;
   /** Attempts, since all was last written down, that ended because another replication wrote over their checkpoint. */
   overwritten: number;
-}
-
-/** Why an attempt ended early. */
-export class Failure {
-  readonly error: unknown;
-  /** Single documents failed, while both peers are in order; empty for any other reason. */
-  readonly ofDocuments: readonly FailedRev[];
-  /** Revisions read and not written: shown in the error, but not counted for good, since they are tried again. */
-  readonly lost: number;
-
-  constructor(error: unknown, ofDocuments: readonly FailedRev[] = [], lost = 0) {
-    this.error = error;
-    this.ofDocuments = ofDocuments;
-    this.lost = lost;
-  }
 }
 
 export interface Start {
@@ -114,7 +100,7 @@ async function transferChanges(
   const rows = readChanges({ source, settings, progress, ...start, signal: reading });
   const batches = ahead(rows);
   const init = { fetcher, target, onTheWay, progress, signal: reading };
-  const failures = new Failures();
+  const failures = new Failures(run);
   for await (const chunk of ahead(fetchChunks(batches, init))) {
     const written = await write(run, chunk, fetcher, failures, writing);
     if (chunk.end !== undefined) {
@@ -125,8 +111,9 @@ async function transferChanges(
       const docs = written.map((doc) => withoutStreams(wholeDoc(doc)));
       await run.feed.push(progress.change(docs));
     }
-    failures.throwAt(chunk.end);
+    if (chunk.end !== undefined) failures.endBatch();
     if (chunk.end?.caughtUp && settings.live) {
+      failures.end();
       await checkpoints.flush(writing);
       run.backOff.reset();
       run.denied.clear();
@@ -136,25 +123,7 @@ async function transferChanges(
       run.announcer.caughtUp();
     }
   }
-}
-
-/** The failures of single documents in a batch. The rest of the batch is written; then the attempt fails. */
-class Failures {
-  readonly #all: FailedRev[] = [];
-  /** Those that the target did not write. */
-  lost = 0;
-
-  get none(): boolean {
-    return this.#all.length === 0;
-  }
-
-  add(failed: readonly FailedRev[]): void {
-    for (const each of failed) this.#all.push(each);
-  }
-
-  throwAt(end: BatchEnd | undefined): void {
-    if (end !== undefined && !this.none) throw new Failure(this.#all[0]?.error, this.#all, this.lost);
-  }
+  failures.end();
 }
 
 /** @returns the documents that the target took */
@@ -176,7 +145,7 @@ async function write(
     outcome = await writeDocs(run.target, docs, fetcher, signal);
   } catch (error) {
     const cause = error instanceof SourceFailure ? error.error : error;
-    throw new Failure(cause, [], failures.lost + docs.length);
+    throw new Failure(cause, failures.lost + docs.length);
   } finally {
     progress.sending = 0;
   }
@@ -184,6 +153,7 @@ async function write(
   progress.wrote(written.length + denied.length, written.length, length);
   run.announcer.active();
   if (written.length > 0) run.backOff.reset();
+  if (written.length + denied.length > 0) failures.took();
   notDenied(run, written);
   for (const row of denied) {
     if (run.denied.size >= DENIED_MAX) run.denied.clear();
