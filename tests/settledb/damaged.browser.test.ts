@@ -61,6 +61,39 @@ it('a damaged attachment fails alone; a Blob of it that was made before holds wh
   ]);
 });
 
+it('documents whose block is gone fail alone: a replication brings all others over, and then says so', async () => {
+  const name = `lacking-${Date.now()}`;
+  const before = new SettleDB(name);
+  const docs = Array.from({ length: 3_000 }, (_, n) => ({
+    _id: `doc${n}`,
+    text: 'some text '.repeat(20),
+    n,
+  }));
+  await before.bulkDocs(docs);
+  await before.close();
+  const storage = await openDB(`settledb:${name}`);
+  const keys = await storage.getAllKeys('block');
+  const texts: [IDBValidKey, string][] = [];
+  for (const key of keys) texts.push([key, await storage.get('block', key)]);
+  const [key, text] = texts.filter(([, block]) => block.includes('some text'))[3]!;
+  await storage.delete('block', key);
+  storage.close();
+  const lost = new Set(text.match(/"n":\d+/g)!.map((n) => `doc${n.slice(4)}`));
+  expect(lost.size).toBeGreaterThan(100);
+
+  const db = new SettleDB(name);
+  const other = new SettleDB(`${name}-other`);
+  onTestFinished(() => void Promise.all([db.destroy(), other.destroy()]));
+  await expect(db.replicate.to(other)).rejects.toMatchObject({ name: 'corrupt' });
+  const { rows } = await other.allDocs({ include_docs: true });
+  expect(rows.map(({ id }) => id).sort()).toEqual(
+    docs
+      .map(({ _id }) => _id)
+      .filter((id) => !lost.has(id))
+      .sort(),
+  );
+});
+
 it('a log that lacks a commit refuses each call, and leaves no rejection behind', async () => {
   const name = `damaged log ${Date.now()}`;
   const before = new SettleDB(name);

@@ -20,8 +20,11 @@ export class Failure {
   }
 }
 
-/** So many documents that fail in a row, with none between them that the target takes, are not to blame themselves. */
-const IN_A_ROW_MAX = 100;
+/**
+ * So many documents that fail in a row, with none between them that the target takes, are not to blame themselves. A block that is lost
+ * in the source's storage has some thousands of small ones.
+ */
+const IN_A_ROW_MAX = 10_000;
 
 /**
  * The documents that fail by themselves in an attempt: nothing is acknowledged from the first on. Their neighbours in the batch are

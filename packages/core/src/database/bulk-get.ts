@@ -2,12 +2,12 @@
  * `bulkGet`: many revisions of many documents, as a replicator asks for them. An error in one entry is the answer to that entry
  * alone.
  */
-import { ancestry, docText, hasRev, missingBulkDocs } from '../model';
+import { ancestry, type DatabaseError, docText, hasRev, isDatabaseError, missingBulkDocs } from '../model';
 import type { BulkGetRequest, BulkGetResult, Rev } from '../model/types';
 import type { DatabaseTables } from '../store/schema';
 import type { Store } from '../store/store';
 import { bulkGetRefusal, type Failure, failure } from './bulk-get-refusal';
-import type { BulkGetOptions } from './database';
+import type { BulkGetOptions, CallOptions } from './database';
 import { docOf, followed } from './get-history';
 import { type KnownDoc, type RevisionRequest, readRevisions } from './revisions';
 
@@ -70,7 +70,7 @@ async function lookUp<D>(
   const refusals = entries.map(bulkGetRefusal);
   const wanted = entries.filter((_, i) => refusals[i] === undefined);
   const latest = Boolean(request.latest);
-  const documents = await readRevisions(
+  const documents = await readSound(
     store,
     wanted.map(({ id, rev }) => requestFor(id, rev, latest)),
     request,
@@ -83,6 +83,23 @@ async function lookUp<D>(
   });
 }
 
+/** As {@link readRevisions}. What is damaged, which fails all that is read with it, is the answer to its own requests alone. */
+async function readSound(
+  store: Store<DatabaseTables>,
+  requests: readonly RevisionRequest[],
+  options: CallOptions,
+): Promise<(KnownDoc | DatabaseError | undefined)[]> {
+  try {
+    return await readRevisions(store, requests, options);
+  } catch (error) {
+    if (!isDatabaseError(error) || error.name !== 'corrupt') throw error;
+    if (requests.length === 1) return [error];
+    const middle = requests.length >> 1;
+    const lower = await readSound(store, requests.slice(0, middle), options);
+    return [...lower, ...(await readSound(store, requests.slice(middle), options))];
+  }
+}
+
 function requestFor(id: string, rev: string | undefined, latest: boolean): RevisionRequest {
   // No body to guess: the revision is nearly always the winner, and the winner's body comes with the document.
   return { id, choose: (document) => (rev === undefined ? [] : meant(document, rev, latest)) };
@@ -93,12 +110,13 @@ const meant = (document: KnownDoc, rev: Rev, latest: boolean): readonly Rev[] =>
   document.row.rev === rev ? [rev] : followed(document.tree, [rev], latest);
 
 function answer<D>(
-  document: KnownDoc | undefined,
+  document: KnownDoc | DatabaseError | undefined,
   { id, rev }: ValidEntry,
   latest: boolean,
   make: (document: KnownDoc, rev: Rev) => D | undefined,
 ): Answer<D>['docs'] {
   if (document === undefined) return [failure(id, rev, 'not_found', 'missing')];
+  if (isDatabaseError(document)) return [failure(id, rev, document.name, document.reason)];
   const { row } = document;
   if (rev === undefined) {
     if (row.deleted) return [failure(id, rev, 'not_found', 'deleted')];
