@@ -3,6 +3,7 @@ import { memory } from '@settledb/adapter-memory';
 import { evaluate } from '@settledb/core';
 import { expect, it, onTestFinished } from 'vitest';
 import { SettleDB } from '../../packages/settledb/src/settledb';
+import { unhandledBy } from '../support/unhandled';
 
 const adapter = memory();
 let count = 0;
@@ -41,6 +42,22 @@ it.each(ODD)('a map that throws %s leaves that document out', async (_, thrown) 
   expect((await db.query(map)).rows).toHaveLength(2);
   const reason = /threw on document 'odd', which is left out: a value that cannot be shown$/;
   expect(told).toEqual([expect.stringMatching(reason), expect.stringMatching(reason)]);
+});
+
+it('an async map that throws counts with what it emitted at once, and is no unhandled rejection', async () => {
+  const map = async (_: unknown, emit: (key: unknown) => void): Promise<void> => {
+    emit(1);
+    throw new Error('late');
+  };
+  const { db, told } = await filled({ views: { v: map } });
+  const bare = async (doc: unknown): Promise<void> =>
+    map(doc, (globalThis as never as { emit(): void }).emit);
+  for (const view of ['v', map, bare]) {
+    const answers: { readonly rows: readonly object[] }[] = [];
+    expect(await unhandledBy(async () => void answers.push(await db.query(view)))).toEqual([]);
+    expect(answers[0]!.rows).toHaveLength(2);
+  }
+  expect(told).toEqual([]);
 });
 
 it.each(ODD)('a reduce function that throws %s gives null', async (_, thrown) => {

@@ -8,6 +8,7 @@ import {
   compareKeys,
   type DocRow,
   type ExistingDoc,
+  isLate,
   joinDoc,
   type Loose,
   losersOf,
@@ -70,7 +71,7 @@ export class Mapper {
     this.#rows = rows;
     this.#id = doc._id;
     try {
-      this.#call(doc, this.#emit);
+      isLate(this.#call(doc, this.#emit)); // Then only what it emits at once counts, and nobody hears what it comes to.
     } catch (error) {
       this.emitted = before;
       throw error;
