@@ -35,6 +35,21 @@ export function indexesConformance(context: MangoContext): void {
     expect((await db.find(asked)).docs.map(({ _id }) => _id)).toEqual(['a']);
   });
 
+  it('refuses a RegExp of a partial filter whose text would mean something else', async () => {
+    const db = await context.with({ _id: 'a', kind: 'é', n: 1 });
+    const made = (pattern: RegExp): Promise<unknown> => {
+      const partial_filter_selector = { kind: { $regex: pattern } };
+      return db.createIndex({ index: { fields: ['n'], partial_filter_selector }, name: String(pattern) });
+    };
+    const flag = 'v'; // not in a literal: TypeScript does not take it there
+    const patterns = [/^\p{L}/u, /\P{L}/u, /\u{e9}/u, /[😀]/u, new RegExp('^[[a-z]--b]', flag)];
+    for (const pattern of patterns)
+      await expect(made(pattern)).rejects.toMatchObject({ status: 400, name: 'bad_request' });
+    expect((await db.getIndexes()).total_rows).toBe(1);
+    for (const pattern of [/^é$/u, /\\p{2}|é/iu]) await made(pattern);
+    expect((await db.getIndexes()).total_rows).toBe(3);
+  });
+
   it('answers with objects that belong to who asked', async () => {
     const db = await context.with({ _id: 'a', kind: 'x', n: 1 });
     const partial_filter_selector = { kind: 'x' };

@@ -2,13 +2,24 @@
  * A RegExp in a selector as text that CouchDB takes. Its flags go to the front, where they apply to all of it: CouchDB also takes
  * `(?i:abc)`, but JavaScript, and so our own server, does not.
  */
+import { badRequest } from './errors';
 import { isGroup } from './selector';
 
-/** @param value a selector, or a part of one; not changed */
+/** What means something else without the flag `u`, which no text has: `\p{L}` is a p, and `\u{41}` 41 times u. */
+const UNICODE = /\\[pP]\{|\\u\{|[\ud800-\udfff]/;
+
+/**
+ * @param value a selector, or a part of one; not changed
+ * @throws DatabaseError 400 for a pattern whose text would find other documents
+ */
 export function withPatterns(value: unknown): unknown {
   if (value instanceof RegExp) {
-    const flags = value.flags.replace(/[^ims]/g, '');
-    return flags === '' ? value.source : `(?${flags})${value.source}`;
+    const { source, flags } = value;
+    const isUnicode = flags.includes('u') && UNICODE.test(source.replaceAll('\\\\', ''));
+    if (isUnicode || flags.includes('v'))
+      throw badRequest(`$regex ${value} cannot be kept or sent: as text it has no flag ${flags}`);
+    const inline = flags.replace(/[^ims]/g, '');
+    return inline === '' ? source : `(?${inline})${source}`;
   }
   if (Array.isArray(value)) return value.map(withPatterns);
   if (!isGroup(value)) return value;
