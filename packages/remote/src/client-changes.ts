@@ -17,6 +17,7 @@ import {
   isDatabaseError,
   type Seq,
   verdict,
+  withPatterns,
 } from '@settledb/core';
 import { checkChanges } from './client-check';
 import { continuousPages } from './client-continuous';
@@ -353,7 +354,7 @@ const doubled = (name: string): string => (name.includes('/') ? name : `${name}/
 /** Sent in the body, where length does not matter. */
 function feedBody(options: ChangesOptions): object | undefined {
   const { doc_ids, selector } = options;
-  if (selector !== undefined) return { selector };
+  if (selector !== undefined) return { selector: withPatterns(selector) };
   if (doc_ids !== undefined && !hasIdsBeside(options)) return { doc_ids };
   return undefined;
 }

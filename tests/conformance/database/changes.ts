@@ -221,6 +221,7 @@ function filters(context: Context): void {
     'filter: _doc_ids': { filter: '_doc_ids', doc_ids: ODD },
     selector: { selector: { odd: true } },
     'filter: _selector': { filter: '_selector', selector: { odd: { $eq: true } } },
+    'a RegExp': { selector: { _id: { $regex: /[13579]$/i } } },
   };
   for (const [title, options] of Object.entries(selections)) {
     it(`selects by ${title}`, () => expectOdd(context, options));
