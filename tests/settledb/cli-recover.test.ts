@@ -144,12 +144,13 @@ describe('settledb recover', () => {
           if (request.method === 'POST') isWriting = true;
           else response.setHeader('Content-Type', 'application/json').end('{"doc_count":0,"update_seq":0}');
         });
-        const { child, ended } = begun(['recover', 'freed', `${url}/db`]);
+        const named = `${url.replace('//', '//me:secret@')}/db`;
+        const { child, ended } = begun(['recover', 'freed', named]);
         onTestFinished(() => void child.kill('SIGKILL'));
         await expect.poll(() => isWriting).toBe(true);
         child.kill(signal);
         const err = expect.stringMatching(
-          /\/db has only a part of it: remove it .*\n.*it was interrupted\n$/,
+          /^settledb: http:\/\/127\.0\.0\.1:\d+\/db has only a part of it: remove it .*\n.*it was interrupted\n$/,
         );
         expect(await ended).toMatchObject({ code: 1, err });
         expect(readdirSync(folder)).toEqual(names);

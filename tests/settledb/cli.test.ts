@@ -2,11 +2,13 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
+  chmodSync,
   existsSync,
   lstatSync,
   mkdirSync,
   readdirSync,
   readFileSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -47,6 +49,15 @@ describe('the command line', () => {
       expect([code, err]).toEqual([1, 'settledb: not_found: there is no database in none\n']);
     }
     expect(existsSync(join(scratch, 'none')) || existsSync(join(scratch, 'other'))).toBe(false);
+  });
+
+  it('does not repeat the password of a URL where it takes a folder', async () => {
+    for (const command of ['verify http://me:secret@couch/db', 'recover http://me:secret@couch/db other'])
+      expect(await settledb(command)).toEqual({
+        code: 1,
+        out: '',
+        err: 'settledb: bad_request: what is read must be the path of a folder, not a URL\n',
+      });
   });
 
   it('does not say that there is no database where it cannot look', async () => {
@@ -127,6 +138,9 @@ describe('the command line', () => {
     expect(readFileSync(join(scratch, 'elsewhere/dump.tmp'), 'utf8')).toBe('mine');
     expect(readdirSync(join(scratch, 'elsewhere'))).toHaveLength(2);
     if (process.platform === 'win32') return;
+    chmodSync(join(scratch, 'elsewhere/dump'), 0o600);
+    expect(await settledb('dump linked link --plain')).toEqual({ code: 0, out: '', err: '' });
+    expect(statSync(join(scratch, 'elsewhere/dump')).mode & 0o777).toBe(0o600);
     const pipe = join(scratch, 'pipe');
     execFileSync('mkfifo', [pipe]);
     const read = readFile(pipe, 'utf8');

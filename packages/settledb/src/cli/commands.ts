@@ -3,7 +3,7 @@ import type { ParseArgsConfig } from 'node:util';
 import { isDatabaseError } from '@settledb/core';
 import { verify } from '../verify';
 import { dump, load } from './dumps';
-import { existing, made, madeIfFolder, restored, withDatabase } from './open';
+import { checkFolder, existing, made, madeIfFolder, restored, withDatabase } from './open';
 import { recovery } from './recovery';
 import { serve } from './serve';
 import { unlessAsked, untilAsked } from './until-asked';
@@ -130,6 +130,7 @@ export const commands = {
     does: 'reads all of a folder, and says whether it is sound',
     more: ['Exits with 1 if anything is damaged, lost or contradictory. The folder stays as it is.'],
     async run([folder]) {
+      checkFolder(folder!);
       const verified = await unlessAsked((signal) => verify(folder!, { signal }));
       return print(verified) && verified.ok;
     },

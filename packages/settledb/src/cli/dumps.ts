@@ -18,15 +18,19 @@ export async function dump(db: SettleDB, path: string | undefined, isPlain: bool
   const there: Stats | undefined = statSync(path, { throwIfNoEntry: false });
   // A device or a pipe is written to, and not replaced; a folder refuses.
   if (there?.isFile() === false) await pipeline(made, createWriteStream(path));
-  else await replace(there === undefined ? path : realpathSync(path), made);
+  else await replace(there === undefined ? path : realpathSync(path), made, there?.mode);
   return true;
 }
 
 /** By which a process is asked to end, and does. */
 const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** A file has its name only when it is whole: what was there before stays until then. */
-async function replace(path: string, made: Readable): Promise<void> {
+/**
+ * A file has its name only when it is whole: what was there before stays until then.
+ *
+ * @param mode of that: whom it was kept from may not read its successor either
+ */
+async function replace(path: string, made: Readable, mode: number | undefined): Promise<void> {
   const temporary = `${path}.${randomBytes(4).toString('hex')}.tmp`;
   const remove = (): void => rmSync(temporary, { force: true });
   const asked = (signal: NodeJS.Signals): void => {
@@ -39,7 +43,7 @@ async function replace(path: string, made: Readable): Promise<void> {
   };
   for (const signal of ENDING) process.on(signal, asked);
   // On the disk before it has the name: a backup is needed after the power failed, too.
-  const file = createWriteStream(temporary, { flags: 'wx', flush: true });
+  const file = createWriteStream(temporary, { flags: 'wx', flush: true, mode });
   try {
     await pipeline(made, file);
     renameSync(temporary, path);

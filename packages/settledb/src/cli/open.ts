@@ -1,6 +1,6 @@
 /** Databases by what stands on a command line: the path of a folder, or a URL. */
 import { readdirSync } from 'node:fs';
-import { notFound } from '@settledb/core';
+import { badRequest, notFound } from '@settledb/core';
 import { SettleDB } from '../entry.node';
 
 export const isUrl = (name: string): boolean => /^https?:\/\//i.test(name);
@@ -34,8 +34,9 @@ function behind(name: string, options: { readonly skip_setup?: boolean }): Settl
   return new SettleDB(url.href, { ...options, auth: { username, password } });
 }
 
-/** @throws DatabaseError `not_found` for a folder without a database */
+/** @throws DatabaseError `not_found` for a folder without a database; `bad_request` for a URL, which may hold a password: it is not repeated */
 export function checkFolder(folder: string): void {
+  if (isUrl(folder)) throw badRequest('what is read must be the path of a folder, not a URL');
   if (!hasLog(folder)) throw notFound(`there is no database in ${folder}`);
 }
 

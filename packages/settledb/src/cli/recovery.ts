@@ -23,7 +23,7 @@ export async function recovery(folder: string, name: string): Promise<Recovered>
     return recovered;
   } catch (error) {
     if (target.has === 'a part')
-      console.error(`settledb: ${target.name} has only a part of it: remove it before you try again`);
+      console.error(`settledb: ${target.shown} has only a part of it: remove it before you try again`);
     throw error;
   } finally {
     await target.close();
@@ -37,6 +37,11 @@ class Target implements RecoverTarget {
 
   /** @param name of the database that is written to */
   constructor(readonly name: string) {}
+
+  /** The name without what may be a password, once there is the database. */
+  get shown(): string {
+    return this.db!.name;
+  }
 
   /** First asked once the source was read, and while that is locked: it may be the same, and an opening to write may cut off its end. */
   async info(): Promise<DatabaseInfo> {
