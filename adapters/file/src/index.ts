@@ -1,5 +1,5 @@
 export * from './file';
 export { isOwnName } from './folder';
-export type { NodeFiles as Files } from './node-files';
+export { type NodeFiles as Files, nodeFiles } from './node-files';
 export { type DamagedPart, type Salvage, salvage } from './salvage';
 export type { SalvagedJournal } from './salvaged-journal';

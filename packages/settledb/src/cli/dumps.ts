@@ -2,8 +2,10 @@
 import { randomBytes } from 'node:crypto';
 import { createWriteStream, realpathSync, renameSync, rmSync, type Stats, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { nodeFiles } from '@settledb/adapter-file';
 import type { SettleDB } from '../settledb';
 import { withDatabase } from './open';
 
@@ -42,11 +44,11 @@ async function replace(path: string, made: Readable, mode: number | undefined): 
     for (const signal of ENDING) process.off(signal, asked);
   };
   for (const signal of ENDING) process.on(signal, asked);
-  // On the disk before it has the name: a backup is needed after the power failed, too.
+  // On the disk before it has the name, and then the name too: a backup is needed after the power failed.
   const file = createWriteStream(temporary, { flags: 'wx', flush: true, mode });
   try {
     await pipeline(made, file);
-    renameSync(temporary, path);
+    await nodeFiles.syncFolder(dirname(path), () => renameSync(temporary, path));
   } catch (error) {
     remove();
     throw error;
