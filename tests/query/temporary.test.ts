@@ -76,6 +76,23 @@ const keys = fc.oneof(
   fc.array(fc.integer({ min: 0, max: 3 }), { maxLength: 2 }),
 );
 
+it('answers the rows of many keys, in their order', async () => {
+  const { database, views } = await openContext(memory(), 'db');
+  const docs = 10_000;
+  await database.bulkDocs(Array.from({ length: docs }, (_, n) => ({ _id: `d${n}`, n })));
+  // Each key compared with each row would be minutes.
+  const keys = Array.from({ length: 40 * docs }, (_, i) => 40 * docs - i);
+  const map: MapFunction = (doc, emit) => emit(doc.n);
+  const down = Array.from({ length: docs - 1 }, (_, i) => docs - 1 - i);
+  expect((await views.query(map, { keys })).rows.map(({ key }) => key)).toEqual(down);
+  const counted = await views.query({ map, reduce: '_count' }, { keys: [7, docs, [], 7], group: true });
+  expect(counted.rows).toEqual([
+    { key: 7, value: 1 },
+    { key: 7, value: 1 },
+  ]);
+  await database.close();
+});
+
 it('answers the first rows as they stand among all', () =>
   fc.assert(
     fc.asyncProperty(

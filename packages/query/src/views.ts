@@ -23,6 +23,7 @@ import {
   type ViewStateRow,
   withDocs,
 } from '@settledb/core';
+import { AskedRows } from './asked-rows';
 import { definedIn, dropUnused } from './cleanup';
 import { Definitions, type RegisteredViews, type View } from './definitions';
 import { FirstKeys } from './first-keys';
@@ -33,7 +34,7 @@ import type { Indexes, IndexHost } from './indexes';
 import { withDocsNow } from './linked';
 import type { RowFilter } from './map';
 import { checkReduced, planQuery, type QueryPlan } from './options';
-import { compareRows, rangeTest, storeRange } from './ranges';
+import { compareRows, storeRange } from './ranges';
 import { countGroups, countQueries, isCount } from './reduce';
 import { reduceRanges } from './reduce-ranges';
 import type { Reducer } from './reducers';
@@ -269,18 +270,17 @@ export class Views implements Pick<Queries, 'query' | 'queries' | 'viewCleanup' 
     options: ViewOptions,
   ): Promise<ViewResult> {
     if (reducer !== undefined) checkReduced(options, plan);
-    const tests = plan.ranges.map(rangeTest);
-    const isWanted = (key: string, id: string): boolean => tests.some((test) => test({ key, id }));
+    const asked = new AskedRows(plan);
     const failed = this.#indexes.report.bind(this.#indexes);
     const count =
       reducer !== undefined || plan.byKeys || plan.limit === undefined ? Infinity : plan.skip + plan.limit;
     const map = (wanted: RowFilter) => mapAll(this.#indexes.store, index, wanted, failed, options);
     const isFew = count > 0 && count <= FEW_ROWS;
-    let all = await map(isFew ? new FirstKeys(count, plan.descending).filter(isWanted) : { row: isWanted });
+    let all = await map(isFew ? new FirstKeys(count, plan.descending).filter(asked.has) : { row: asked.has });
     // If a row was withdrawn, others that were skipped because of it may count.
-    if (isFew && !all.isPlain) all = await map({ row: isWanted });
+    if (isFew && !all.isPlain) all = await map({ row: asked.has });
     const rows = [...all.rows].sort(plan.descending ? (x, y) => compareRows(y, x) : compareRows);
-    const ranges = plan.byKeys ? tests.map((test) => rows.filter(test)) : [rows];
+    const ranges = asked.parts(rows);
     if (reducer === undefined)
       return answer(
         await this.#withDocs(page(ranges.flat(), plan).map(rowOf), options),
