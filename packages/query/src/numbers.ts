@@ -7,47 +7,56 @@ import { valueIn } from './rows';
 export const sum: Reducer = {
   id: '_sum',
   reduce: (rows) => {
-    let total: Loose = 0;
+    let total: Total = 0;
     for (const row of rows) total = add(total, valueIn(row));
-    return total;
+    return plain(total);
   },
-  merge: (states) => states.reduce(add, 0),
+  merge: (states) => plain(states.reduce<Total>(add, 0)),
   finish: (state) => state,
 };
 
-function add(a: Loose, b: Loose): Loose {
-  if (typeof a === 'number' && typeof b === 'number') return a + b;
-  if (a === 0) return checked(b);
-  if (Array.isArray(a) || Array.isArray(b)) return addLists(listOf(a), listOf(b));
-  if (isObject(a) && isObject(b)) return addObjects(a, b);
-  throw notSummable(isObject(a) || typeof a === 'number' ? b : a);
-}
+/** What was summed so far, which is added to in place: copies of objects of many members would take longer than all else. */
+type Total = number | Total[] | Map<string, Total>;
 
-function listOf(value: Loose): Loose[] {
-  if (Array.isArray(value)) return value;
-  if (typeof value === 'number') return [value];
-  throw notSummable(value);
-}
-
-function addLists(a: Loose[], b: Loose[]): Loose[] {
-  return Array.from({ length: Math.max(a.length, b.length) }, (_, i) =>
-    add(i < a.length ? checked(a[i]) : 0, i < b.length ? b[i] : 0),
-  );
-}
-
-function addObjects(a: Loose, b: Loose): Loose {
-  const total = new Map(Object.entries(a));
-  for (const [name, value] of Object.entries(b)) total.set(name, add(total.get(name) ?? 0, value));
-  return Object.fromEntries(total);
+/** The sum: `total` itself, unless it is a number. */
+function add(total: Total, value: Loose): Total {
+  if (typeof total === 'number' && typeof value === 'number') return total + value;
+  if (total === 0) return begun(value);
+  if (Array.isArray(total) || Array.isArray(value)) return addList(listOf(total), value);
+  if (total instanceof Map && isObject(value)) return addMembers(total, value);
+  throw notSummable(total instanceof Map || typeof total === 'number' ? value : plain(total));
 }
 
 /** @throws unless `value` can be summed */
-function checked(value: Loose): Loose {
+function begun(value: Loose): Total {
   if (typeof value === 'number') return value;
-  if (Array.isArray(value)) for (const each of value) checked(each);
-  else if (isObject(value)) for (const each of Object.values(value)) checked(each);
-  else throw notSummable(value);
-  return value;
+  if (Array.isArray(value)) return value.map(begun);
+  if (isObject(value)) return addMembers(new Map(), value);
+  throw notSummable(value);
+}
+
+function listOf(total: Total): Total[] {
+  if (Array.isArray(total)) return total;
+  if (typeof total === 'number') return [total];
+  throw notSummable(plain(total));
+}
+
+function addList(total: Total[], value: Loose): Total[] {
+  if (!Array.isArray(value) && typeof value !== 'number') throw notSummable(value);
+  const values: Loose[] = Array.isArray(value) ? value : [value];
+  for (let i = 0; i < values.length; i++) total[i] = add(total[i] ?? 0, values[i]);
+  return total;
+}
+
+function addMembers(total: Map<string, Total>, value: object): Map<string, Total> {
+  for (const [name, each] of Object.entries(value)) total.set(name, add(total.get(name) ?? 0, each));
+  return total;
+}
+
+function plain(total: Total): Loose {
+  if (typeof total === 'number') return total;
+  if (Array.isArray(total)) return total.map(plain);
+  return Object.fromEntries([...total].map(([name, each]) => [name, plain(each)]));
 }
 
 const notSummable = (value: unknown): DatabaseError =>
