@@ -27,6 +27,29 @@ it('waits in vain for a lock manager that answers nothing at all only for a whil
   expect(world.locks.held.map(({ mode }) => mode)).toEqual(['exclusive']);
 });
 
+it('waits as long as it takes in a page that is prerendered, which is given no lock before somebody looks at it', async () => {
+  const world = new World();
+  const page = { prerendering: true, addEventListener: () => {}, removeEventListener: () => {} };
+  vi.stubGlobal('document', page);
+  const context = new Context(world);
+  let go = (): void => {};
+  world.locks.stopped = new Promise((resolve) => {
+    go = resolve;
+  });
+  let isWritten = false;
+  const writing = context.write().then(() => {
+    isWritten = true;
+  });
+  await world.pass(60_000);
+  expect(isWritten).toBe(false);
+  page.prerendering = false;
+  world.locks.stopped = undefined;
+  go();
+  await world.settle();
+  await writing;
+  expect([world.locks.thefts, world.locks.held.map(({ mode }) => mode)]).toEqual([0, ['exclusive']]);
+});
+
 it('waits no longer for one that does not even heed that it need not answer any more', async () => {
   const world = new World();
   const { locks } = world;

@@ -25,6 +25,39 @@ it('a lock that is not granted in time fails the call, and the next one asks for
   expect(await db.put({ _id: 'a' })).toMatchObject({ ok: true });
 });
 
+it('a page that is prerendered is given no lock and no worker before somebody looks at it: its calls and feeds wait', async () => {
+  const { Hosted } = hostAndPage();
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  const page = { prerendering: true };
+  vi.stubGlobal('document', page);
+  let activate = (): void => {};
+  const activated = new Promise<void>((resolve) => {
+    activate = resolve;
+  });
+  const request = async (name: string, _: LockOptions, granted: (lock: object) => unknown) => {
+    await activated;
+    await granted({ name });
+  };
+  vi.stubGlobal('navigator', { locks: { request } });
+  onTestFinished(() => {
+    vi.unstubAllGlobals();
+    vi.useRealTimers();
+  });
+  const db = new Hosted('notes');
+  const writing = db.put({ _id: 'a' });
+  const feed = db.changes({ live: true });
+  const heard = new Promise((resolve, reject) => {
+    feed.on('change', ({ id }) => resolve(id));
+    feed.on('error', reject);
+  });
+  await new Promise((resolve) => setTimeout(resolve)); // all that waits has begun to
+  vi.advanceTimersByTime(60_000);
+  page.prerendering = false;
+  activate();
+  expect(await writing).toMatchObject({ ok: true });
+  expect(await heard).toBe('a');
+});
+
 it('a worker that holds no lock, as far as its page can see, is given up after ten seconds without an answer', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   const now = performance.now.bind(performance);

@@ -14,7 +14,14 @@ export function afterTimer(ms: number): Promise<void> {
 const PARTS = 4;
 
 /**
- * Calls `late` once, after so many ms, if it is not called off before.
+ * Whether this page is prerendered (Chromium): until somebody looks at it, which may be in minutes, it is given no lock, no worker and no
+ * message of other contexts, while its timers run. There is nobody whom an error would help.
+ */
+const isPrerendered = (): boolean =>
+  (globalThis as { readonly document?: { readonly prerendering?: boolean } }).document?.prerendering === true;
+
+/**
+ * Calls `late` once, after so many ms, if it is not called off before. The time in which a page is prerendered does not count.
  *
  * @param timed is given the timer: `unref`, if a Node process may end meanwhile
  * @returns calls it off
@@ -23,7 +30,7 @@ export function after(ms: number, late: () => void, timed?: (timer: unknown) => 
   let left = PARTS;
   const end = (): void => clearInterval(timer);
   const timer = setInterval(() => {
-    if (--left > 0) return;
+    if (isPrerendered() || --left > 0) return;
     end();
     late();
   }, ms / PARTS);
