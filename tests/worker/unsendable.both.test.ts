@@ -1,4 +1,4 @@
-/** Answers that cannot be put together: the call is refused, and what comes after it is not. */
+/** Answers that cannot be put together, and documents that cannot be sent: the call is refused, and what comes after it is not. */
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { hostAndPage, rejection, withVerb } from './support';
 
@@ -69,4 +69,32 @@ it('large documents come in parts of some megabytes', async () => {
   const { rows } = await db.allDocs({ include_docs: true });
   expect(rows).toHaveLength(12);
   expect(Math.max(...lengths)).toBeLessThan(3 * 1024 * 1024);
+});
+
+it.each([
+  3, 2_500,
+])('a list of %i documents that a message cannot hold is refused, and nothing of it is written', async (count) => {
+  const { Hosted } = hostAndPage();
+  const db = new Hosted('notes');
+  await db.info();
+  const post = MessagePort.prototype.postMessage;
+  // As browsers refuse a message of some gigabytes.
+  MessagePort.prototype.postMessage = function (this: MessagePort, ...args: unknown[]) {
+    const isLarge = ([kind, , texts]: unknown[]): boolean =>
+      kind === 'part' && (texts as unknown[]).some((text) => `${text}`.includes('too large'));
+    if (Array.isArray(args[0]) && args[0].some(isLarge))
+      throw new DOMException('out of memory', 'DataCloneError');
+    return Reflect.apply(post, this, args) as undefined;
+  };
+  onTestFinished(() => {
+    MessagePort.prototype.postMessage = post;
+  });
+  const docs = Array.from({ length: count }, (_, i) => ({
+    _id: `doc-${i}`,
+    text: i === count - 1 ? 'too large' : '',
+  }));
+  const refused = await rejection(db.bulkDocs(docs));
+  expect(refused).toMatchObject({ status: 400, reason: expect.stringContaining('out of memory') });
+  expect(await db.info()).toMatchObject({ doc_count: 0 });
+  expect(await db.bulkDocs(docs.slice(0, 2))).toHaveLength(2);
 });

@@ -342,7 +342,8 @@ export class Channel {
   /** Something in it cannot be cloned. */
   #refused(op: ClientOp, cause: unknown): void {
     const error = badRequest(`The arguments could not cross to the worker: ${thrownText(cause)}`, cause);
-    if (op[0] === 'call') this.#fail(op[1], error);
+    // Of a call without one of its parts, a host would do the rest.
+    if (op[0] === 'call' || op[0] === 'part') this.#fail(op[1], error);
     if (op[0] !== 'feed') return;
     const sink = this.#feeds.get(op[1]);
     this.#feeds.delete(op[1]);
