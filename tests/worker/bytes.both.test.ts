@@ -24,6 +24,33 @@ describe('calls', () => {
     expect(await blob.text()).toBe('hello');
   });
 
+  it('carry the bytes of a view, not all that its buffer holds', async () => {
+    const arrived = async (...args: unknown[]): Promise<unknown> => {
+      const doc = args[0] as { _attachments: { f: { data: Uint8Array } } };
+      const data = (args[3] as Uint8Array | undefined) ?? doc._attachments.f.data;
+      return [data.buffer.byteLength, [...new Uint8Array(data.buffer, data.byteOffset, data.byteLength)]];
+    };
+    const archive = Uint8Array.from({ length: 100_000 }, (_, at) => at).buffer;
+    const views = [
+      new Uint8Array(archive, 5, 4),
+      new Uint16Array(archive, 2, 2),
+      new DataView(archive, 1, 3),
+    ];
+    const bytes = [
+      [4, [5, 6, 7, 8]],
+      [4, [2, 3, 4, 5]],
+      [3, [1, 2, 3]],
+    ];
+    const put = hostAndPage({}, {}, withVerb('put', arrived)).Hosted;
+    const docs = views.map((data) => ({ _id: 'a', _attachments: { f: { content_type: 'a/b', data } } }));
+    expect(await Promise.all(docs.map((doc) => new put('notes').put(doc as never)))).toEqual(bytes);
+    const { Hosted } = hostAndPage({}, {}, withVerb('putAttachment', arrived));
+    const db = new Hosted('notes');
+    expect(await Promise.all(views.map((data) => db.putAttachment('a', 'f', '1-a', data, 'a/b')))).toEqual(
+      bytes,
+    );
+  });
+
   it('whose streams fail, or are ended by their signal, say it as in the page', async () => {
     const { Hosted } = hostAndPage();
     const db = new Hosted('streams');

@@ -142,8 +142,13 @@ function copyOfMember(key: string, value: unknown, place: Place): unknown {
 
 const isList = (place: Place): boolean => place === 'request' || place === 'docs';
 
-/** What makes a stream of an attachment's data, as that stream; anything else as it is. */
+/**
+ * What makes a stream of an attachment's data, as that stream, and of a view of a part its bytes: a clone would be one of the whole
+ * buffer, be it an archive or the memory of a WebAssembly. Anything else as it is.
+ */
 function asData(data: unknown): unknown {
+  if (ArrayBuffer.isView(data) && data.byteLength < data.buffer.byteLength)
+    return new Uint8Array(data.buffer, data.byteOffset, data.byteLength).slice();
   if (typeof data === 'function') return streamOf(data as MakeStream);
   const isChunks = isObject(data) && !isBinary(data) && Symbol.asyncIterator in data;
   return isChunks ? streamOf(() => data as AsyncIterable<Uint8Array>) : data;
