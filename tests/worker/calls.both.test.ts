@@ -98,6 +98,21 @@ describe('calls', () => {
     expect(await settled).toEqual(calls.map(() => ({ status: 'rejected', reason })));
   });
 
+  it.each([
+    Number.POSITIVE_INFINITY,
+    2 ** 40,
+  ])('wait for %d ms, which is more than a timer takes, rather than for none', async (timeout_ms) => {
+    const silent = Object.assign(new EventTarget(), { postMessage() {}, terminate() {} });
+    const Hosted = connect((() => silent) as never, { timeout_ms });
+    onTestFinished(() => Hosted.disconnect());
+    const abort = new AbortController();
+    const asked = rejection(new Hosted('silent').get('a', { signal: abort.signal }));
+    for (let task = 0; task < 20; task++) await nextTask();
+    const reason = new Error('enough');
+    abort.abort(reason);
+    expect(await asked).toBe(reason);
+  });
+
   it('are answered though the page stood still for longer than the worker may take', async () => {
     const timeout_ms = 600;
     const { page } = hostAndPage();

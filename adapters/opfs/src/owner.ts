@@ -14,16 +14,13 @@ export const LOOK_AGAIN_MS = 20;
 export const LOCKED =
   'another tab or worker has the database open: one context at a time can. host() of settledb/worker lets all tabs use one';
 
-/** A timer takes no more; longer counts as for ever. */
-const WAIT_MAX_MS = 2 ** 31 - 1;
-
 /** @returns what releases it. @throws DatabaseError `locked` if nobody gives it back in time */
 export async function own(name: string, waitMs: number): Promise<() => void> {
   // Without locks the files still have one owner; that it has ended is only noticed later.
   const { locks } = (globalThis as { navigator?: { locks?: LockManager | null } }).navigator ?? {};
   if (!locks) return () => {};
   const given = new AbortController();
-  const stop = waitMs > 0 && waitMs <= WAIT_MAX_MS ? after(waitMs, () => given.abort()) : undefined;
+  const stop = waitMs > 0 ? after(waitMs, () => given.abort()) : undefined;
   const how = waitMs > 0 ? { signal: given.signal } : { ifAvailable: true };
   try {
     return await new Promise((resolve, reject) => {

@@ -23,7 +23,7 @@ export interface LinkOptions {
    * outside themselves exists.
    */
   readonly functions?: 'refuse' | 'source' | undefined;
-  /** How many ms to wait for the worker's first answer. Default 10,000. */
+  /** How many ms to wait for the worker's first answer; `Infinity` for as long as it takes. Default 10,000. */
   readonly timeout_ms?: number | undefined;
 }
 

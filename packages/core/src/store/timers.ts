@@ -12,6 +12,8 @@ export function afterTimer(ms: number): Promise<void> {
  * browser keeps to the beat of a timer.
  */
 const PARTS = 4;
+/** Of a part: a timer counts in 32 bits, and fires at once for more. In a hundred days nobody waits any more. */
+const PART_MAX_MS = 2 ** 31 - 1;
 
 /**
  * Whether this page is prerendered (Chromium): until somebody looks at it, which may be in minutes, it is given no lock, no worker and no
@@ -28,12 +30,13 @@ const isPrerendered = (): boolean =>
  */
 export function after(ms: number, late: () => void, timed?: (timer: unknown) => void): () => void {
   let left = PARTS;
+  const partMs = Math.min(ms / PARTS, PART_MAX_MS);
   const end = (): void => clearInterval(timer);
   const timer = setInterval(() => {
     if (isPrerendered() || --left > 0) return;
     end();
     late();
-  }, ms / PARTS);
+  }, partMs);
   timed?.(timer);
   return end;
 }
