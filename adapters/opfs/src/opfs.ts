@@ -11,7 +11,6 @@ import { Directories } from './directories';
 import { coded, hasSyncHandles, nameOf } from './handles';
 import { OpfsFiles } from './opfs-files';
 import { HAND_OVER_MS, LOCKED, LOOK_AGAIN_MS, own } from './owner';
-import { endWithPage } from './page-life';
 
 export interface OpfsOptions {
   /** Milliseconds to wait for another context that has the database open: 0 for not at all, `Infinity` for as long as it takes. Default 3,000. */
@@ -87,7 +86,6 @@ async function openJournal(
     });
     open.set(name, journal);
     files.onGone = () => void journal.abandon({ type: 'destroyed', evicted: true });
-    endWithPage(() => open.size > 0);
     return journal;
   } catch (error) {
     await files.end(false);

@@ -3,6 +3,7 @@
  * they elected keeps files (packages/worker/src/election.ts).
  */
 import { after, locked } from '@settledb/core';
+import { endWithPage } from './page-life';
 
 /**
  * ms to wait for the owner: a tab that is closed or reloaded, or a worker that another one follows, gives its files back a moment later.
@@ -14,8 +15,27 @@ export const LOOK_AGAIN_MS = 20;
 export const LOCKED =
   'another tab or worker has the database open: one context at a time can. host() of settledb/worker lets all tabs use one';
 
+/** One for each database that this context has, or waits for. */
+const wanted = new Set<object>();
+
 /** @returns what releases it. @throws DatabaseError `locked` if nobody gives it back in time */
 export async function own(name: string, waitMs: number): Promise<() => void> {
+  endWithPage(() => wanted.size > 0);
+  const one = {};
+  wanted.add(one);
+  try {
+    const release = await granted(name, waitMs);
+    return () => {
+      wanted.delete(one);
+      release();
+    };
+  } catch (error) {
+    wanted.delete(one);
+    throw error;
+  }
+}
+
+async function granted(name: string, waitMs: number): Promise<() => void> {
   // Without locks the files still have one owner; that it has ended is only noticed later.
   const { locks } = (globalThis as { navigator?: { locks?: LockManager | null } }).navigator ?? {};
   if (!locks) return () => {};
