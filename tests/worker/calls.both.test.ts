@@ -5,6 +5,7 @@ import { expose, transfer, wrap } from 'comlink';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { connect } from '../../packages/settledb/src/connect';
+import { PATIENCE_MS } from '../support/timeouts';
 import { timeless } from '../support/turns';
 import { countMessages, hostAndPage, rejection, withVerb } from './support';
 
@@ -82,6 +83,25 @@ describe('calls', () => {
     const refused = await rejection(new Hosted('notes').info());
     expect(refused).toBeInstanceOf(DatabaseError);
     expect(refused).toMatchObject({ status: 400, name: 'bad_request', reason: 'reload' });
+  });
+
+  it('of windows of other origins are not heard, where a window is a host', async () => {
+    const own = globalThis.origin ?? 'https://notes.example';
+    vi.stubGlobal('origin', own);
+    onTestFinished(() => void vi.unstubAllGlobals());
+    const { host } = hostAndPage();
+    const from = (origin: string, timeout_ms: number): Promise<unknown> => {
+      const postMessage = (data: unknown): void => host.accept({ data, origin } as MessageEvent);
+      const target = Object.assign(new EventTarget(), { postMessage, terminate() {} });
+      const Hosted = connect((() => target) as never, { timeout_ms, adapters: ['memory'] });
+      onTestFinished(() => Hosted.disconnect());
+      return new Hosted('notes').info();
+    };
+    for (const origin of ['', own])
+      expect(await from(origin, PATIENCE_MS)).toMatchObject({ db_name: 'notes' });
+    for (const origin of ['https://elsewhere.example', 'null'])
+      expect(await rejection(from(origin, 100))).toMatchObject({ name: 'worker_terminated' });
+    expect(host.pages).toBe(2);
   });
 
   it('of a host that says nothing heed their signals', async () => {

@@ -86,6 +86,8 @@ export class Host {
 
   /** Offers {@link Control} on the port of a {@link Hello}, and hears the page's {@link PutAway}; ignores anything else. */
   readonly accept = (event: MessageEvent): void => {
+    // Anybody can post to a window that is a host: a frame of another origin, or who opened it. Ports and workers name no origin.
+    if (event.origin && event.origin !== globalThis.origin) return;
     const { settledb, port } = (event.data ?? {}) as Partial<Hello> | Partial<PutAway & { port: undefined }>;
     if (settledb === 'hello' && port !== undefined) expose(this.#control, port);
     if (!this.#context.dedicated) return;
