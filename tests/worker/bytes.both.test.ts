@@ -46,9 +46,9 @@ describe('calls', () => {
     expect(await Promise.all(docs.map((doc) => new put('notes').put(doc as never)))).toEqual(bytes);
     const { Hosted } = hostAndPage({}, {}, withVerb('putAttachment', arrived));
     const db = new Hosted('notes');
-    expect(await Promise.all(views.map((data) => db.putAttachment('a', 'f', '1-a', data, 'a/b')))).toEqual(
-      bytes,
-    );
+    expect(
+      await Promise.all(views.map((data) => db.putAttachment('a', 'f', '1-a', data as Uint8Array, 'a/b'))),
+    ).toEqual(bytes);
   });
 
   it('whose streams fail, or are ended by their signal, say it as in the page', async () => {
