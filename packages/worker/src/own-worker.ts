@@ -14,6 +14,7 @@ import { reached } from './reached';
 import {
   checkTarget,
   greet,
+  isService,
   keepAwake,
   onEnded,
   onFailure,
@@ -291,6 +292,4 @@ function tried(make: () => Target): Target {
   }
 }
 
-/** A message starts a service worker again. */
-const canReturn = (targets: Targets): boolean =>
-  typeof targets === 'function' || 'ready' in targets || 'active' in targets || 'scriptURL' in targets;
+const canReturn = (targets: Targets): boolean => typeof targets === 'function' || isService(targets);

@@ -63,11 +63,20 @@ export function sayPutAway(target: Target, word: PutAway): void {
   if ('postMessage' in target && !('scriptURL' in target)) target.postMessage(word);
 }
 
-/** The browser stops a service worker that seems to have nothing to do; each message gives it some time. */
+/** Whether it is a service worker, or leads to one: a message starts it again. */
+export const isService = (target: Target): boolean =>
+  'ready' in target || 'active' in target || 'scriptURL' in target;
+
+/**
+ * The browser stops a service worker that seems to have nothing to do; each message gives it some time, and those of ports do not count.
+ * It need not control the page: one that was loaded before it has no `controller`.
+ */
 export function keepAwake(target: Target): void {
-  const worker = 'ready' in target ? target.controller : 'active' in target ? target.active : target;
-  if (typeof ServiceWorker !== 'undefined' && worker instanceof ServiceWorker)
-    worker.postMessage({ settledb: 'stay' });
+  if (!isService(target)) return;
+  posterOf(target).then(
+    (worker) => worker.postMessage({ settledb: 'stay' }, []),
+    () => {}, // its end is noticed
+  );
 }
 
 /** Calls `failed` when the worker's script cannot be loaded or run. @returns a function that stops listening */
