@@ -1,5 +1,6 @@
 /** Handles of hosted databases: their events and names, and what is left when they, or the page's worker, are let go. */
 import { memory } from '@settledb/adapter-memory';
+import type { Written } from '@settledb/core';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { connect } from '../../packages/settledb/src/connect';
 import { contextOf } from '../../packages/settledb/src/hosting';
@@ -97,6 +98,34 @@ describe('handles', () => {
     const db = new (page({ adapters: ['memory'] }))('elsewhere');
     expect(db.adapter).toBe('memory');
     expect(await db.info()).toMatchObject({ doc_count: 0, adapter: 'memory' });
+  });
+
+  it('of a derived class do what its methods say, in the page as in the worker', async () => {
+    const stamped = (Base: typeof SettleDB) =>
+      class Stamped extends Base {
+        override put(doc: never, options?: never): Promise<Written> {
+          return super.put({ ...(doc as object), by: 'Stamped' } as never, options);
+        }
+        override changes(): never {
+          return super.changes({ limit: 1 }) as never;
+        }
+        override close(): Promise<void> {
+          closed++;
+          return super.close();
+        }
+      };
+    let closed = 0;
+    const { Hosted } = hostAndPage();
+    const classes = [SettleDB.defaults({ adapter: memory() }), Hosted, Hosted.defaults({ revs_limit: 10 })];
+    for (const [n, Base] of classes.entries()) {
+      const db = new (stamped(Base as typeof SettleDB))(`stamped ${n}`);
+      const { put } = db;
+      for (const _id of ['a', 'b']) await put({ _id } as never);
+      expect(await db.get('a')).toMatchObject({ by: 'Stamped' });
+      expect((await db.changes()) as object).toMatchObject({ results: [{ id: 'a' }] });
+      await db.close();
+      expect(closed).toBe(n + 1);
+    }
   });
 
   it('of a URL do not show its password', () => {

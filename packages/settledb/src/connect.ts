@@ -34,6 +34,7 @@ export interface ConnectOptions extends LinkOptions {
  * const db = new SettleDB('notes');
  */
 export function connect(worker: Targets, options: ConnectOptions = {}): HostedSettleDB {
+  HostedHandle.complete();
   nameDispose(HostedHandle.prototype);
   const link = new Link(worker, options);
   class Connected extends HostedHandle {

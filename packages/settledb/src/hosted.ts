@@ -94,16 +94,30 @@ export class HostedHandle extends Emitter {
       told: (event, value) => this.#told(event, value),
     });
     for (const verb of BOUND) {
-      // What begins in the page is a method here. The worker refuses what its version of SettleDB lacks.
-      const value: Verb = isHere(verb)
-        ? (this[verb] as Verb).bind(this)
-        : (...args) => this.#call(verb, args);
-      Object.defineProperty(this, verb, { value: asVerb(verb, value), configurable: true, writable: true });
+      const method = (this as unknown as Record<string, Verb>)[verb]!;
+      const value = asVerb(verb, method.bind(this));
+      Object.defineProperty(this, verb, { value, configurable: true, writable: true });
     }
     setLife(this, () => this.#here.signal);
     const replicate = (verb: string) =>
       asVerb(verb, (peer: Peer, more: ReplicateOptions = {}) => this.#replicate(verb, peer, more));
     this.replicate = { to: replicate('replicate.to'), from: replicate('replicate.from') };
+  }
+
+  /**
+   * Makes methods of the verbs that only ask the worker, which refuses what its version of SettleDB lacks. Derived classes find them as
+   * those of SettleDB: `super.put(doc)`. To be called before there are handles; not in a static block, for which bundlers would keep the
+   * class in pages that do not use it.
+   */
+  static complete(): void {
+    const { prototype } = HostedHandle;
+    for (const verb of BOUND) {
+      if (verb in prototype) continue;
+      const value = function (this: HostedHandle, ...args: unknown[]): unknown {
+        return this.#call(verb, args);
+      };
+      Object.defineProperty(prototype, verb, { value, configurable: true, writable: true });
+    }
   }
 
   changes(options: Record<string, unknown> = {}): BasicFeed<unknown, unknown> {
@@ -280,9 +294,6 @@ export class HostedHandle extends Emitter {
     this.#link.drop(this.#number);
   }
 }
-
-type Here = keyof HostedHandle & (typeof BOUND)[number];
-const isHere = (verb: string): verb is Here => Object.hasOwn(HostedHandle.prototype, verb);
 
 type MethodOf<T> = { [K in keyof T]: T[K] extends (...args: never[]) => unknown ? K : never }[keyof T];
 /** The compiler names here a verb that was added to SettleDB and not to {@link BOUND}. */
