@@ -306,6 +306,47 @@ describe('a database that has moved', () => {
     expect(await failureOf(db.info())).toMatchObject({ name: 'unauthorized' });
     expect(authorized).toContain(`Basic ${btoa('a:pw')}`);
   });
+
+  it.each([
+    [404, 'text/html'],
+    [200, 'text/html'],
+    [503, 'text/plain'],
+  ])('is not where a page answers %i %s, as that of a login or a network that wants to be paid', async (status, type) => {
+    const server = testServer();
+    let isBarred = false;
+    const fetch: Fetch = async (input, init) => {
+      if (!isBarred) return server.fetch(input, init);
+      const page = new Response('<html>', { status, headers: { 'content-type': type } });
+      Object.defineProperties(page, { redirected: { value: true }, url: { value: `${ORIGIN}/login` } });
+      return page;
+    };
+    const db = remote(`${ORIGIN}/db`, { fetch });
+    await db.put({ _id: 'a' });
+    isBarred = true;
+    await failureOf(db.info());
+    await failureOf(db.allDocs({ keys: ['a'] }));
+    isBarred = false;
+    expect((await db.info()).doc_count).toBe(1);
+  });
+
+  it.each([
+    ['nobody', () => Promise.reject(new TypeError('fetch failed'))],
+    ['something else', async () => new Response('<html>', { status: 404 })],
+  ] as const)('is asked for where it was, if %s answers where it went', async (_, answer) => {
+    const server = testServer();
+    const away = moved(server, `${ORIGIN}/old`);
+    let isBack = false;
+    const fetch: Fetch = (input, init) => {
+      const isOld = String(input).startsWith(`${ORIGIN}/old`);
+      if (!isBack) return away(input, init);
+      return isOld ? server.fetch(String(input).replace('/old', ''), init) : answer();
+    };
+    const db = remote(`${ORIGIN}/old/db`, { fetch });
+    await db.put({ _id: 'a' });
+    isBack = true;
+    await failureOf(db.info());
+    expect((await db.info()).doc_count).toBe(1);
+  });
 });
 
 describe('large bodies', () => {

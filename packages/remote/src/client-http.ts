@@ -105,6 +105,9 @@ export interface Opened {
 
 /** What all requests of one database share. */
 interface Line {
+  /** As the program says. */
+  readonly given: Target;
+  /** Where a redirect led, as long as a database answers there. */
   target: Target;
   readonly options: HttpOptions;
   readonly auth: Auth;
@@ -114,6 +117,7 @@ interface Line {
 
 export function makeLine(target: Target, options: HttpOptions): Line {
   return {
+    given: target,
     target,
     options,
     auth: makeAuth(target, options),
@@ -203,6 +207,7 @@ export class Http {
         leaveUnread(response);
       };
       if (response.ok) return { response, pieces, leave };
+      if (!speaksJson(response)) this.#line.target = this.#line.given;
       const text = await readText(pieces).catch((error: unknown) => {
         // A body that cannot be read as text says nothing beyond the status.
         if (request.isBroken) throw error;
@@ -241,7 +246,7 @@ export class Http {
       });
     if (response.redirected)
       await sendAgainIf(() => {
-        this.#follow(call, response.url);
+        if (speaksJson(response)) this.#follow(call, response.url);
         // fetch turns a redirected POST into a GET, whose answer is not an answer to what was asked.
         return call.method === 'POST' && !(response.ok && WRITES.includes(call.path));
       });
@@ -368,6 +373,7 @@ export class Http {
     const failed = call.stream?.failure();
     if (failed !== undefined) return failed.error;
     if (error instanceof DatabaseError) return error;
+    this.#line.target = this.#line.given;
     const { name } = this.#line.target;
     if (request.timedOut) {
       return new RemoteError({ status: 504, name: 'timeout', reason: `${name} stopped answering` });
@@ -375,6 +381,13 @@ export class Http {
     return unreachable(name, error);
   }
 }
+
+/**
+ * Errors of a database are JSON. What is not has been written by something before it: a login, a network that wants to be paid, a proxy; which
+ * may be over soon.
+ */
+const speaksJson = ({ headers }: Response): boolean =>
+  /^application\/json\b/i.test(headers.get('content-type') ?? '');
 
 /** Frees the connection of an answer that nobody reads. */
 const leaveUnread = ({ body }: Response): void => void body?.cancel().catch(() => {});
