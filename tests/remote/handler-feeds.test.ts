@@ -150,6 +150,28 @@ describe('feeds', () => {
     expect(failures).toEqual([]);
   });
 
+  it.each([
+    'normal',
+    'longpoll',
+  ])('that are broken off because the client went away do not say that the server closes (%s)', async (feed) => {
+    const server = testServer();
+    await server.ask('PUT', '/db');
+    const docs = Array.from({ length: 3000 }, () => ({ text: 'x'.repeat(100) }));
+    await server.ask('POST', '/db/_bulk_docs', { docs });
+    const client = new AbortController();
+    const url = `${ORIGIN}/db/_changes?feed=${feed}&include_docs=true`;
+    const { body } = await server.handle(new Request(url, { signal: client.signal }));
+    const reader = body!.getReader();
+    await reader.read();
+    client.abort();
+    // Adapters that write the answer for Node log what it breaks off with.
+    await expect(
+      (async () => {
+        while (!(await reader.read()).done);
+      })(),
+    ).rejects.toMatchObject({ status: 503, reason: 'The client went away' });
+  });
+
   it('whose client goes away before they begin leave their database open to others', async () => {
     const databases = new MemoryDatabases();
     const dropped: string[] = [];

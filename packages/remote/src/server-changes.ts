@@ -135,7 +135,8 @@ async function answerChanges(context: DatabaseContext, body: Record<string, unkn
 function takePlace({ request, server }: DatabaseContext): Pick<FeedRequest, 'signal' | 'done' | 'cancel'> {
   if (server.feeds.size >= MAX_FEEDS) throw unavailable('Too many feeds are open');
   const ending = new AbortController();
-  const end = (): void => ending.abort();
+  // Seen by nobody but whoever writes the answer and logs what it broke off with.
+  const end = (): void => ending.abort(unavailable('The client went away'));
   request.signal.addEventListener('abort', end, { once: true });
   server.feeds.add(ending);
   const done = (): void => {

@@ -12,7 +12,7 @@ import {
   type Database,
   type Seq,
 } from '@settledb/core';
-import { type Answer, closing } from './server-answer';
+import type { Answer } from './server-answer';
 import type { FeedRequest } from './server-changes';
 import { rowWithData } from './server-row-data';
 import { seqText } from './server-seq';
@@ -137,7 +137,7 @@ async function* oneShotText(
  */
 function whole(result: ChangesResult | Cancelled, signal?: AbortSignal): ChangesResult {
   if ('last_seq' in result) return result;
-  throw signal?.aborted ? closing() : closed();
+  throw signal?.aborted ? signal.reason : closed();
 }
 
 /** How many changes come after `since`, if the database knows. */
