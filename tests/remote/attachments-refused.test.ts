@@ -46,6 +46,39 @@ describe('attachments over HTTP', () => {
       await expect(call()).rejects.toMatchObject({ name: expect.stringMatching(/corrupt|bad_response/) });
   });
 
+  it.each([
+    '',
+    '<html>',
+  ])('for which something else answers are not read: %j of a network that wants to be paid', async (page) => {
+    const { server, db } = setUp();
+    await db.putAttachment('a', 'f', large, 'x/y');
+    let etag: string | null = null;
+    let isBarred = true;
+    const barred = remote(`${ORIGIN}/db`, {
+      skip_setup: true,
+      fetch: async (input, init) => {
+        if (isBarred)
+          return new Response(page, { headers: { 'content-type': 'text/html', etag: '"1a-2b"' } });
+        const response = await server.fetch(input, init);
+        const headers = new Headers(response.headers);
+        if (etag === null) headers.delete('etag');
+        else headers.set('etag', etag + headers.get('etag'));
+        return new Response(response.body, { status: response.status, headers });
+      },
+    });
+    expect(await failureOf(barred.getAttachment('a', 'f'))).toMatchObject({
+      status: 502,
+      name: 'bad_response',
+    });
+    isBarred = false;
+    // A proxy may take away what the server calls them by, or weaken it, as one does that compresses.
+    for (etag of [null, 'W/']) {
+      const got = await barred.getAttachment('a', 'f');
+      expect([await sumOf(got), got]).toMatchObject([md5(large), { type: 'x/y' }]);
+    }
+    expect(await failureOf(barred.getAttachment('a', 'none'))).toMatchObject({ status: 404 });
+  });
+
   it('whose Blob WebKit lost are not sent: it would send no bytes, and say nothing', async () => {
     const { server } = setUp();
     const db = remote(`${ORIGIN}/db`, { fetch: server.fetch });

@@ -27,7 +27,7 @@ import { readDot, readDotPart } from './client-attachment-dots';
 import * as check from './client-check';
 import { download } from './client-download';
 import type { TextEdit } from './client-edits';
-import { badResponse } from './client-error';
+import { badResponse, type RemoteError } from './client-error';
 import type { Call, Http, Opened } from './client-http';
 import { multipartCall, type Outgoing, toBlob } from './client-outgoing';
 import { readOne } from './client-read';
@@ -83,36 +83,41 @@ export async function getAttachment(
 ): Promise<BinaryData> {
   if (isDotName(id, name)) return readDot(http, id, name, { rev, signal });
   const { response, pieces, leave } = await http.open(attachmentCall(id, name, { rev, signal }));
-  if (isElsewhere(response, pathOf(id, name))) {
+  const digest = /^"([A-Za-z0-9+/]{22}==)"$/.exec(response.headers.get('etag') ?? '')?.[1];
+  if (digest === undefined) {
     leave();
-    throw badResponse(`it is a page to which the request for attachment ${JSON.stringify(name)} was led`);
+    return readBySize(http, id, name, { rev, signal });
   }
   const all: Uint8Array[] = [];
   let size = 0;
   for await (const piece of pieces) {
     size += piece.length;
-    if (size > MAX_ATTACHMENT_BYTES)
-      throw badResponse(
-        `attachment ${JSON.stringify(name)} is too large to be held: openAttachment streams it`,
-      );
+    if (size > MAX_ATTACHMENT_BYTES) throw tooLargeToHold(name);
     all.push(piece);
   }
-  const digest = /^"([A-Za-z0-9+/]{22}==)"$/.exec(response.headers.get('etag') ?? '')?.[1];
   // If the attachment is stored compressed, the digest is of the compressed bytes.
-  if (digest !== undefined && response.headers.get('accept-ranges') === 'bytes')
-    checkDigest(`md5-${digest}`, all, http.bytes, name);
+  if (response.headers.get('accept-ranges') === 'bytes') checkDigest(`md5-${digest}`, all, http.bytes, name);
   return http.bytes.toData(all, response.headers.get('content-type') ?? '');
 }
 
-/** Whether it was led to something else, such as a login page: where content is expected, nothing but its URL tells. */
-function isElsewhere({ redirected, url }: Response, path: string): boolean {
-  if (!redirected) return false;
-  try {
-    return !decodeURIComponent(new URL(url).pathname).endsWith(decodeURIComponent(path));
-  } catch {
-    return true;
-  }
+/**
+ * For an answer without the digest by which databases name what they send. A proxy may have taken it away; or it is a page of somebody else,
+ * which any content could be: who answers so does not give the document either.
+ */
+async function readBySize(
+  http: Http,
+  id: string,
+  name: string,
+  options: CallOptions & { readonly rev?: Rev | undefined },
+): Promise<BinaryData> {
+  const { size, content_type, stream } = await openAttachment(http, id, name, options);
+  if (size > MAX_ATTACHMENT_BYTES) throw tooLargeToHold(name);
+  const blob = await toBlob(stream, http.bytes, options.signal);
+  return http.bytes.toData([new Uint8Array(await blob.arrayBuffer())], content_type);
 }
+
+const tooLargeToHold = (name: string): RemoteError =>
+  badResponse(`attachment ${JSON.stringify(name)} is too large to be held: openAttachment streams it`);
 
 function attachmentCall(
   id: string,
