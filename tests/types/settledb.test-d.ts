@@ -120,6 +120,8 @@ export async function typed(adapter: Adapter): Promise<void> {
   const replication = db.replicate.to('https://couch.example/notes', { live: true, retry: true });
   replication.on('change', ({ docs_written }) => docs_written).cancel();
   replication.on('paused', (error) => same<typeof error, FeedError | undefined>(true));
+  // The message that a page shows while it waits.
+  same<ReturnType<typeof replication.status>['error'], FeedError | undefined>(true);
   replication.on('denied', ({ id, reason }) => same<typeof id | typeof reason, string>(true));
   same<typeof replication.canceled, boolean>(true);
   // @ts-expect-error no such event

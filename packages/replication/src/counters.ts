@@ -1,5 +1,5 @@
 /** What a replication counts, and the shapes in which that is shown: change, result, status. */
-import type { Seq } from '@settledb/core';
+import type { FeedError, Seq } from '@settledb/core';
 import type { AnyDoc, FailedRow } from './peer';
 
 export interface Counters {
@@ -52,7 +52,7 @@ export interface ReplicationStatus extends Counters {
   /** Attempts made: more than 1 after failures. */
   readonly attempts: number;
   /** Why the replication waits, or why it failed. */
-  readonly error: unknown;
+  readonly error: FeedError | undefined;
 }
 
 /** Most denied documents listed; all are counted. The bound is needed because a live replication may run for months. */

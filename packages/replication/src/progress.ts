@@ -1,5 +1,5 @@
 /** The counters of one replication while it runs. */
-import type { Seq } from '@settledb/core';
+import type { FeedError, Seq } from '@settledb/core';
 import {
   afterRetry,
   type Counters,
@@ -122,7 +122,7 @@ export class Progress extends Watched {
       bytes_read: this.#lengthRead,
       bytes_written: this.#length,
       attempts,
-      error,
+      error: error as FeedError | undefined,
     };
   }
 

@@ -1,4 +1,5 @@
 /** The status of a replication that runs elsewhere, in a worker, as its page shows it. */
+import type { FeedError } from '@settledb/core';
 import { afterRetry, OVER, type ReplicationResult, type ReplicationStatus, type Retried } from './counters';
 import { Progress } from './progress';
 import { Watched } from './watch';
@@ -29,7 +30,7 @@ export class StatusBoard extends Watched {
 
   /** Like {@link ended}, but with an error. @returns the counters that go with it, as far as they were reported */
   failed(error: unknown): ReplicationResult {
-    if (!this.over) this.status = { ...this.#status, phase: 'failed', error };
+    if (!this.over) this.status = { ...this.#status, phase: 'failed', error: error as FeedError };
     return this.#result({}, 'aborting');
   }
 

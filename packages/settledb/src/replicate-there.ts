@@ -2,7 +2,7 @@
  * Replications that run at a host, as a page follows them from one host to the next: each host reports only its own work, and the
  * last one may be lost before it reports the end.
  */
-import { type CallOptions, DatabaseError, isDatabaseError } from '@settledb/core';
+import { type CallOptions, DatabaseError, type FeedError, isDatabaseError } from '@settledb/core';
 import {
   Announcer,
   type FailedRow,
@@ -32,7 +32,7 @@ export function replicationThere(progress: StatusBoard): Partial<Request> {
       else announcer.stalled(value);
     },
     waits(emit, error) {
-      progress.status = { ...progress.status, phase: 'waiting', error };
+      progress.status = { ...progress.status, phase: 'waiting', error: error as FeedError };
       announcer ??= new Announcer(emit);
       announcer.stalled(error);
     },
