@@ -18,9 +18,8 @@ import { checkObject, readJsonText } from './server-body';
 import type { DatabaseContext } from './server-context';
 import {
   continuousFeed,
-  EVENTS_HEADERS,
   eventSourceFeed,
-  FEED_HEADERS,
+  headersOf,
   longpollFeed,
   normalFeed,
   pendingAfter,
@@ -109,8 +108,7 @@ async function answerChanges(context: DatabaseContext, body: Record<string, unkn
   }
   // A HEAD of a feed that waits would wait in vain.
   if (request.method === 'HEAD') {
-    const headers = name === 'eventsource' ? EVENTS_HEADERS : FEED_HEADERS;
-    return new Response(null, { status: 200, headers });
+    return new Response(null, { status: 200, headers: headersOf(name) });
   }
   if (server.isClosing && name !== 'normal') throw closing();
   const { signal, done, cancel } = takePlace(context);

@@ -22,9 +22,19 @@ import { JSON_TYPE } from './wire';
 /** Characters gathered before they go to the stream: a row at a time would cost a system call each. */
 const PIECE_LENGTH = 64 * 1024;
 
-/** Headers of the feeds, and of a feed of events. */
-export const FEED_HEADERS = { 'content-type': JSON_TYPE, 'cache-control': 'must-revalidate' };
-export const EVENTS_HEADERS = { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' };
+const FEED_HEADERS = { 'content-type': JSON_TYPE, 'cache-control': 'must-revalidate' };
+/**
+ * Of feeds that wait. nginx gathers some KB of an answer before it passes them on, unless it is told not to: no heartbeat would arrive, and
+ * a client would take the connection for dead after each half a minute without a change.
+ */
+const UNBUFFERED = { 'x-accel-buffering': 'no' };
+const WAITING_HEADERS = { ...FEED_HEADERS, ...UNBUFFERED };
+const EVENTS_HEADERS = { 'content-type': 'text/event-stream', 'cache-control': 'no-cache', ...UNBUFFERED };
+
+export function headersOf(feed: string): Readonly<Record<string, string>> {
+  if (feed === 'normal') return FEED_HEADERS;
+  return feed === 'eventsource' ? EVENTS_HEADERS : WAITING_HEADERS;
+}
 
 /** What stands before and after the row of a change. */
 interface Frame {
@@ -62,7 +72,7 @@ async function* withData(
 }
 
 export async function normalFeed(feed: FeedRequest): Promise<Answer> {
-  return respond(feed, oneShotText(feed, feed.options, '{"results":[\n'));
+  return respond(feed, oneShotText(feed, feed.options, '{"results":[\n'), FEED_HEADERS);
 }
 
 /** Waits until there is a change, then answers like a normal feed; with an empty one if none comes in time. */
@@ -288,7 +298,7 @@ class Waiter {
 async function respond(
   feed: FeedRequest,
   text: AsyncGenerator<string>,
-  headers = FEED_HEADERS,
+  headers: Readonly<Record<string, string>> = WAITING_HEADERS,
 ): Promise<Answer> {
   const encoder = new TextEncoder();
   async function* bytes(): AsyncGenerator<Uint8Array, void, void> {
