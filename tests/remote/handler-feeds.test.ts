@@ -150,16 +150,20 @@ describe('feeds', () => {
     expect(failures).toEqual([]);
   });
 
-  it('that wait ask proxies not to hold back what they write, heartbeats above all', async () => {
+  it('that wait ask proxies and what compresses not to hold back what they write, heartbeats above all', async () => {
     const server = testServer();
     await server.ask('PUT', '/db');
     await server.ask('PUT', '/db/a', {});
     for (const method of ['GET', 'HEAD'])
       for (const feed of ['longpoll', 'continuous', 'eventsource', 'normal']) {
-        const request = new Request(`${ORIGIN}/db/_changes?feed=${feed}`, { method });
+        const request = new Request(`${ORIGIN}/db/_changes?feed=${feed}`, {
+          method,
+          headers: { 'accept-encoding': 'gzip' },
+        });
         const { headers, body } = await server.handle(request);
         await body?.cancel();
-        expect([feed, headers.get('x-accel-buffering')]).toEqual([feed, feed === 'normal' ? null : 'no']);
+        const asked = [headers.get('x-accel-buffering'), /no-transform/.test(headers.get('cache-control')!)];
+        expect([feed, ...asked]).toEqual(feed === 'normal' ? [feed, null, false] : [feed, 'no', true]);
       }
   });
 

@@ -54,6 +54,8 @@ export interface FeedRequest {
   readonly options: ChangesOptions;
   /** Whether documents come with the data of their attachments. */
   readonly withData: boolean;
+  /** Of the answer. */
+  readonly headers: Readonly<Record<string, string>>;
   /** ms between empty lines; undefined for none. */
   readonly heartbeatMs: number | undefined;
   /** ms without a change after which the feed ends; undefined with a heartbeat. */
@@ -106,9 +108,10 @@ async function answerChanges(context: DatabaseContext, body: Record<string, unkn
     const pending = await pendingAfter(database, seq);
     return jsonResponse(200, { results: [], last_seq: seqText(seq), pending });
   }
+  const headers = headersOf(name, request.headers.get('accept-encoding') !== null);
   // A HEAD of a feed that waits would wait in vain.
   if (request.method === 'HEAD') {
-    return new Response(null, { status: 200, headers: headersOf(name) });
+    return new Response(null, { status: 200, headers });
   }
   if (server.isClosing && name !== 'normal') throw closing();
   const { signal, done, cancel } = takePlace(context);
@@ -117,6 +120,7 @@ async function answerChanges(context: DatabaseContext, body: Record<string, unkn
       database,
       options: { ...withoutLarge(options), since },
       withData: options.attachments === true && options.include_docs === true,
+      headers,
       heartbeatMs,
       timeoutMs: heartbeatMs === undefined ? timeoutMs : undefined,
       signal,

@@ -22,18 +22,20 @@ import { JSON_TYPE } from './wire';
 /** Characters gathered before they go to the stream: a row at a time would cost a system call each. */
 const PIECE_LENGTH = 64 * 1024;
 
-const FEED_HEADERS = { 'content-type': JSON_TYPE, 'cache-control': 'must-revalidate' };
 /**
- * Of feeds that wait. nginx gathers some KB of an answer before it passes them on, unless it is told not to: no heartbeat would arrive, and
- * a client would take the connection for dead after each half a minute without a change.
+ * Of feeds that wait. nginx gathers some KB of an answer before it passes them on, unless it is told not to, and so does what compresses, in a
+ * proxy or as middleware: no heartbeat would arrive, and a client would take the connection for dead after each half a minute without a
+ * change. What nobody may compress has CouchDB's header alone.
  */
-const UNBUFFERED = { 'x-accel-buffering': 'no' };
-const WAITING_HEADERS = { ...FEED_HEADERS, ...UNBUFFERED };
-const EVENTS_HEADERS = { 'content-type': 'text/event-stream', 'cache-control': 'no-cache', ...UNBUFFERED };
-
-export function headersOf(feed: string): Readonly<Record<string, string>> {
-  if (feed === 'normal') return FEED_HEADERS;
-  return feed === 'eventsource' ? EVENTS_HEADERS : WAITING_HEADERS;
+export function headersOf(feed: string, compressible: boolean): Readonly<Record<string, string>> {
+  const isOfEvents = feed === 'eventsource';
+  const cached = isOfEvents ? 'no-cache' : 'must-revalidate';
+  const waits = feed !== 'normal';
+  return {
+    'content-type': isOfEvents ? 'text/event-stream' : JSON_TYPE,
+    'cache-control': waits && compressible ? `${cached}, no-transform` : cached,
+    ...(waits && { 'x-accel-buffering': 'no' }),
+  };
 }
 
 /** What stands before and after the row of a change. */
@@ -72,7 +74,7 @@ async function* withData(
 }
 
 export async function normalFeed(feed: FeedRequest): Promise<Answer> {
-  return respond(feed, oneShotText(feed, feed.options, '{"results":[\n'), FEED_HEADERS);
+  return respond(feed, oneShotText(feed, feed.options, '{"results":[\n'));
 }
 
 /** Waits until there is a change, then answers like a normal feed; with an empty one if none comes in time. */
@@ -88,7 +90,6 @@ export async function eventSourceFeed(feed: FeedRequest): Promise<Answer> {
   return respond(
     feed,
     liveText(feed, EVENT, 'event: heartbeat\ndata: \n\n', () => ''),
-    EVENTS_HEADERS,
   );
 }
 
@@ -295,11 +296,7 @@ class Waiter {
  * The first piece is made before the answer begins, so that an immediate failure is an error with its status. A later failure
  * breaks the connection off: a client must not take half an answer for a whole one.
  */
-async function respond(
-  feed: FeedRequest,
-  text: AsyncGenerator<string>,
-  headers: Readonly<Record<string, string>> = WAITING_HEADERS,
-): Promise<Answer> {
+async function respond(feed: FeedRequest, text: AsyncGenerator<string>): Promise<Answer> {
   const encoder = new TextEncoder();
   async function* bytes(): AsyncGenerator<Uint8Array, void, void> {
     try {
@@ -308,5 +305,5 @@ async function respond(
       feed.done();
     }
   }
-  return new Response(toStream(await begun(bytes()), feed.cancel), { status: 200, headers });
+  return new Response(toStream(await begun(bytes()), feed.cancel), { status: 200, headers: feed.headers });
 }
