@@ -265,22 +265,6 @@ describe('a database that has moved', () => {
   });
 
   it.each([
-    [`${ORIGIN}/login`, false],
-    [`${ORIGIN}/old/db/a/b+c`, true],
-  ])('gives an attachment that was found at %s: %s', async (page, isThere) => {
-    const server = testServer();
-    const fetch: Fetch = async (input, init) => {
-      if (!String(input).endsWith('/db/a/b%2Bc')) return server.fetch(input, init);
-      const response = new Response('<html>Log in', { headers: { 'content-type': 'text/html' } });
-      return Object.defineProperties(response, { redirected: { value: true }, url: { value: page } });
-    };
-    const db = remote(`${ORIGIN}/db`, { fetch });
-    const reading = db.getAttachment('a', 'b+c');
-    if (isThere) expect(await reading).toMatchObject({ type: 'text/html' });
-    else expect(await failureOf(reading)).toMatchObject({ status: 502, name: 'bad_response' });
-  });
-
-  it.each([
     'http://elsewhere.test',
     ORIGIN.replace('5984', '5985'),
     ORIGIN.replace('http:', 'https:'),
