@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from 'vitest';
 import type { ChangesOptions } from '../../packages/core/src/index';
 import { type Replication, type ReplicationChange, replicate } from '../../packages/replication/src/index';
 import { contents, fill, openTwo, peer } from './databases';
-import { flaky, next, record, start } from './live';
+import { flaky, next, record, start, telling } from './live';
 
 describe('a live replication', () => {
   it('from an empty source pauses, and then is active and pauses in turn', async () => {
@@ -283,26 +283,17 @@ describe('a live replication', () => {
 
   it('does not pass a change that makes no sense, whatever else came at once', async () => {
     const [a, b] = await openTwo();
-    let tell: ((row: object) => void) | undefined;
-    const source = peer(a, {
-      changes: (options: { live?: boolean }) => {
-        if (!options.live) return a.changes(options as never);
-        const on = (event: string, listener: typeof tell): void => {
-          if (event === 'change') tell = listener;
-        };
-        return { on, cancel: () => undefined, then: () => undefined };
-      },
-    });
+    const { source, isHeard, tell } = telling(a);
     const failed = start(source, b).then(
       () => undefined,
       (failure: object) => failure,
     );
-    await expect.poll(() => tell).toBeDefined();
+    await expect.poll(isHeard).toBe(true);
     await fill(a, 3);
     const { results } = (await a.changes()) as { readonly results: readonly object[] };
-    tell!(results[0]!);
-    tell!({ ...results[1], changes: [] });
-    tell!(results[2]!);
+    tell(results[0]!);
+    tell({ ...results[1], changes: [] });
+    tell(results[2]!);
     expect(await failed).toMatchObject({
       name: 'unexpected_answer',
       result: { docs_written: 1, last_seq: 1 },

@@ -45,3 +45,18 @@ export function flaky(
   }
   return made as unknown as ReturnType<typeof peer>;
 }
+
+/** A database whose live feed has only events: of which changes they tell, the test says. */
+export function telling(db: AnyDatabase) {
+  let listener: ((row: object) => void) | undefined;
+  const source = peer(db, {
+    changes: (options: { live?: boolean }) => {
+      if (!options.live) return db.changes(options as never);
+      const on = (event: string, heard: typeof listener): void => {
+        if (event === 'change') listener = heard;
+      };
+      return { on, cancel: () => undefined, then: () => undefined };
+    },
+  });
+  return { source, isHeard: () => listener !== undefined, tell: (row: object) => listener!(row) };
+}

@@ -2,6 +2,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type Peer, type ReplicateOptions, replicate, sync } from '../../packages/replication/src/index';
 import { type AnyDatabase, contents, copyOf, fill, open, openTwo, peer, statusError } from './databases';
+import { telling } from './live';
 
 /** Names itself as a database of CouchDB does: by a place, where another may come to lie, made at some time. */
 const at = (db: AnyDatabase, created: string | undefined, more: Parameters<typeof peer>[1] = {}) =>
@@ -313,25 +314,16 @@ describe('a source whose numbers went back', () => {
     const [a, b] = await openTwo();
     await fill(a, 3);
     const { results } = (await a.changes({})) as { results: readonly object[] };
-    let tell: ((row: object) => void) | undefined;
-    const source = peer(a, {
-      changes: (options: { live?: boolean }) => {
-        if (!options.live) return a.changes(options as never);
-        const on = (event: string, listener: typeof tell): void => {
-          if (event === 'change') tell = listener;
-        };
-        return { on, cancel: () => undefined, then: () => undefined };
-      },
-    });
+    const { source, isHeard, tell } = telling(a);
     const replication = replicate(source, b, { live: true });
     const error = replication.then(
       () => undefined,
       (failure: object) => failure,
     );
-    await expect.poll(() => tell).toBeDefined();
-    tell!({ ...results[0], seq: 9 });
+    await expect.poll(isHeard).toBe(true);
+    tell({ ...results[0], seq: 9 });
     await expect.poll(() => replication.status().last_seq).toBe(9);
-    tell!({ ...results[1], seq: 5 });
+    tell({ ...results[1], seq: 5 });
     expect(await error).toMatchObject({ name: 'unexpected_answer', result: { last_seq: 9 } });
   });
 

@@ -62,3 +62,13 @@ export function decode(decoder: TextDecoder, bytes?: Uint8Array): string {
     throw badResponse('it is not UTF-8', cause);
   }
 }
+
+/**
+ * Errors of a database are JSON. What is not has been written by something before it: a login, a network that wants to be paid, a proxy; which
+ * may be over soon.
+ */
+export const speaksJson = ({ headers }: Response): boolean =>
+  /^application\/json\b/i.test(headers.get('content-type') ?? '');
+
+/** Frees the connection of an answer that nobody reads. */
+export const leaveUnread = ({ body }: Response): void => void body?.cancel().catch(() => {});

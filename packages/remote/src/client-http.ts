@@ -5,13 +5,13 @@
  * an answer: neither HTML with status 200, nor half a JSON text.
  */
 import { type Bytes, checkResponse, closed, DatabaseError, portableBytes, writtenJson } from '@settledb/core';
-import { parseJson, piecesOf, readText } from './client-answer';
+import { leaveUnread, parseJson, piecesOf, readText, speaksJson } from './client-answer';
 import { type Auth, makeAuth } from './client-auth';
 import { type Compressor, findCompressor } from './client-compress';
 import { errorOf, isBroken, RemoteError, unreachable } from './client-error';
 import { Idle } from './client-idle';
 import { inPieces } from './client-pieces';
-import type { Target } from './client-target';
+import { isSameServer, type Target } from './client-target';
 import { type Credentials, JSON_TYPE } from './wire';
 
 /** ms without a byte, before or within an answer, after which a connection counts as dead. */
@@ -382,16 +382,6 @@ export class Http {
   }
 }
 
-/**
- * Errors of a database are JSON. What is not has been written by something before it: a login, a network that wants to be paid, a proxy; which
- * may be over soon.
- */
-const speaksJson = ({ headers }: Response): boolean =>
-  /^application\/json\b/i.test(headers.get('content-type') ?? '');
-
-/** Frees the connection of an answer that nobody reads. */
-const leaveUnread = ({ body }: Response): void => void body?.cancel().catch(() => {});
-
 /** Headers with their names as ours are written, so that they override ours: of two spellings of a name, `fetch` sends both values. */
 const lowered = (headers: Readonly<Record<string, string>> | undefined): Record<string, string> =>
   Object.fromEntries(Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]));
@@ -402,12 +392,3 @@ function sizeOf(body: BodyInit | undefined): number {
   if (body instanceof Blob) return body.size;
   return ArrayBuffer.isView(body) ? body.byteLength : 0;
 }
-
-/** The same scheme, host and port; or from http to https, where each has its usual port. */
-const isSameServer = (from: URL, to: URL): boolean =>
-  from.origin === to.origin ||
-  (from.hostname === to.hostname &&
-    to.protocol === 'https:' &&
-    from.protocol === 'http:' &&
-    !from.port &&
-    !to.port);

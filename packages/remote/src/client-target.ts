@@ -57,3 +57,12 @@ function decode(text: string): string {
     return text;
   }
 }
+
+/** The same scheme, host and port; or from http to https, where each has its usual port. */
+export const isSameServer = (from: URL, to: URL): boolean =>
+  from.origin === to.origin ||
+  (from.hostname === to.hostname &&
+    to.protocol === 'https:' &&
+    from.protocol === 'http:' &&
+    !from.port &&
+    !to.port);
