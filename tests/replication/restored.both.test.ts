@@ -214,6 +214,31 @@ describe('a target that is replaced while it is written to', () => {
     await expect(replicate(a, { ...side, put })).rejects.toMatchObject({ name: 'unexpected_answer' });
     expect(await replicate(a, side)).toMatchObject({ docs_written: 3 });
   });
+
+  it('is sent everything since "now", which is the same moment for the new one', async () => {
+    const a = await open('a');
+    await fill(a, 3);
+    const { side, replace } = place(await open('old'), { blind: false, created: '1' });
+    const anew = await open('anew');
+    let isDown = false;
+    const bulkDocs: typeof side.bulkDocs = (docs, options) => {
+      if (!isDown) return side.bulkDocs(docs, options);
+      isDown = false;
+      replace(anew, '2');
+      throw statusError(503, 'restarted');
+    };
+    const replication = replicate(a, { ...side, bulkDocs }, { ...live, since: 'now' });
+    await idle(replication);
+    await fill(a, 2, 10);
+    await vi.waitFor(() => expect(replication.status()).toMatchObject({ docs_written: 2, phase: 'idle' }));
+    isDown = true;
+    await a.put({ _id: 'late' });
+    await vi.waitFor(() => expect(replication.status()).toMatchObject({ attempts: 2, phase: 'idle' }));
+    replication.cancel();
+    await replication;
+    const { rows } = await anew.allDocs();
+    expect(rows).toMatchObject([{ id: 'doc10' }, { id: 'doc11' }, { id: 'late' }]);
+  });
 });
 
 /** All but the changes of a place where now one database lies, and now another. */

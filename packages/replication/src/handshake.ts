@@ -5,7 +5,7 @@
 import { commonSnapshot, type Seq, SNAPSHOT_ID, snapshotSessions, uuid } from '@settledb/core';
 import { Checkpoints, covers } from './checkpoint';
 import type { ChangesQuery } from './options';
-import { ask, bare, checkId, checkInfo, isNotFound, isRefusal, type Peer } from './peer';
+import { ask, bare, checkId, checkInfo, isNotFound, isRefusal, type Peer, type PeerInfo } from './peer';
 import type { Progress } from './progress';
 import { isTelling, replicationId } from './replication-id';
 import type { Run, Start } from './transfer';
@@ -28,10 +28,7 @@ export async function handshake(run: Run, signal: AbortSignal): Promise<Start> {
   const { sourceId, targetId, instances, sourceSeq } = pair;
   const key = `${sourceId} ${targetId} ${instances}`;
   // A database was replaced by another: what the old one acknowledged, the new one may not have.
-  if (run.pair !== undefined && run.pair !== key) {
-    progress.lastSeq = undefined;
-    run.now = sourceSeq;
-  }
+  if (run.pair !== undefined && run.pair !== key) progress.lastSeq = undefined;
   run.pair = key;
   const open = opener(run, pair, signal);
   const since = sinceOf(run, sourceSeq);
@@ -47,24 +44,26 @@ export async function handshake(run: Run, signal: AbortSignal): Promise<Start> {
 }
 
 /** Where the user wants to begin. `now` is a moment, however many attempts it takes until something is read. */
-function sinceOf({ settings: { since }, now = 'now' }: Run, sourceSeq: Seq | undefined): Seq | undefined {
+function sinceOf({ settings: { since }, now: first }: Run, sourceSeq: Seq | undefined): Seq | undefined {
   if (since !== 'now') return since && notBeyond(sourceSeq, since);
+  const now = first?.seq ?? 'now';
   return notBeyond(sourceSeq, now) === now ? now : sourceSeq;
 }
 
 async function identify(run: Run, signal: AbortSignal): Promise<Pair> {
-  const { source, target } = run;
-  const [sourceId, targetId, from, to] = await Promise.all([
-    ask(signal, () => source.id(...bare(source, signal))).then(checkId),
-    ask(signal, () => target.id(...bare(target, signal))).then(checkId),
-    ask(signal, () => source.info(...bare(source, signal))).then((answer) => {
-      const info = checkInfo(answer);
-      // What is written while the target cannot be reached comes after now.
-      run.now ??= info.seq;
-      return info;
-    }),
-    ask(signal, () => target.info(...bare(target, signal))).then(checkInfo),
-  ]);
+  const whoIs = (peer: Peer): Promise<[string, PeerInfo]> =>
+    Promise.all([
+      ask(signal, () => peer.id(...bare(peer, signal))).then(checkId),
+      ask(signal, () => peer.info(...bare(peer, signal))).then(checkInfo),
+    ]);
+  const source = whoIs(run.source).then((answer) => {
+    const [id, { instance, seq }] = answer;
+    // What is written while the target cannot be reached, or after it was replaced, comes after now.
+    const of = `${id} ${instance}`;
+    if (run.now?.of !== of) run.now = { of, seq };
+    return answer;
+  });
+  const [[sourceId, from], [targetId, to]] = await Promise.all([source, whoIs(run.target)]);
   const instances = from.instance === '' && to.instance === '' ? '' : `${from.instance}/${to.instance}`;
   const instanceOf = { source: from.instance, target: to.instance };
   return { sourceId, targetId, instances, instanceOf, sourceSeq: from.seq, targetSeq: to.seq };

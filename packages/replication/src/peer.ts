@@ -76,7 +76,7 @@ export function checkId(answer: unknown): string {
   throw unexpected('id() is no string');
 }
 
-interface PeerInfo {
+export interface PeerInfo {
   /** `update_seq`, where there is one. */
   readonly seq: Seq | undefined;
   /** CouchDB's time of creation, which differs for a database made anew under the same name; '' where the peer does not say. */

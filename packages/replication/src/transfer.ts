@@ -37,8 +37,8 @@ export interface Run {
   readonly denied: RevSet;
   /** The two databases of the last attempt. */
   pair: string | undefined;
-  /** Where the source was when it was first asked, if it said so: what `since: 'now'` means in all attempts. */
-  now: Seq | undefined;
+  /** Where the source was when it was first asked, if it said so, and which one that was: what `since: 'now'` means in all attempts. */
+  now: { readonly of: string; readonly seq: Seq | undefined } | undefined;
   /** A batch, even an empty one, was transferred: both databases exist and accept such requests. */
   worked: boolean;
   /** Revisions that made the last such attempt fail. */
