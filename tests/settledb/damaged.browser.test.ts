@@ -84,7 +84,7 @@ it('documents whose block is gone fail alone: a replication brings all others ov
   const db = new SettleDB(name);
   const other = new SettleDB(`${name}-other`);
   onTestFinished(() => void Promise.all([db.destroy(), other.destroy()]));
-  await expect(db.replicate.to(other)).rejects.toMatchObject({ name: 'corrupt' });
+  await expect(db.replicate.to(other)).rejects.toMatchObject({ name: 'corrupt', docId: expect.any(String) });
   const { rows } = await other.allDocs({ include_docs: true });
   expect(rows.map(({ id }) => id).sort()).toEqual(
     docs
@@ -92,6 +92,32 @@ it('documents whose block is gone fail alone: a replication brings all others ov
       .filter((id) => !lost.has(id))
       .sort(),
   );
+});
+
+it('a page of changes that is gone ends a replication with an error of no document; the documents can be read', async () => {
+  const name = `no-page-${Date.now()}`;
+  const before = new SettleDB(name);
+  await before.bulkDocs(Array.from({ length: 1_000 }, (_, n) => ({ _id: `doc${n}` })));
+  await before.compact();
+  await before.close();
+  const storage = await openDB(`settledb:${name}`);
+  let found = 0;
+  for (const key of await storage.getAllKeys('block')) {
+    // Of seqs, from 513 on in fences of 32.
+    if (!String(await storage.get('block', key)).startsWith('[[545,')) continue;
+    await storage.delete('block', key);
+    found++;
+  }
+  storage.close();
+  expect(found).toBe(1);
+
+  const db = new SettleDB(name);
+  const other = new SettleDB(`${name}-other`);
+  onTestFinished(() => void Promise.all([db.destroy(), other.destroy()]));
+  const failure: object = await db.replicate.to(other).catch((error: object) => error);
+  expect(failure).toMatchObject({ name: 'corrupt', result: { docs_written: 100, last_seq: 100 } });
+  expect(failure).not.toHaveProperty('docId', expect.any(String));
+  expect((await db.allDocs({ include_docs: true })).rows).toHaveLength(1_000);
 });
 
 it('a log that lacks a commit refuses each call, and leaves no rejection behind', async () => {
