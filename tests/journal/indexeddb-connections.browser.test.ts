@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Driver } from '../../adapters/indexeddb/src/driver';
 import { commit, fill } from '../conformance/journal-bench';
 import { abortAs, FaultyIdb, invalidState } from '../support/faulty-idb';
-import { events, newName, numbers, START } from './support';
+import { events, newName, numbers, open, PATIENCE, START } from './support';
 
 describe('indexeddb, of which connections die,', () => {
   it('hints at a read when the browser closed the connection, which opens another', async () => {
@@ -42,6 +42,25 @@ describe('indexeddb, of which connections die,', () => {
     expect(idb.handles).toHaveLength(2);
     expect(heard).toEqual(['commit']);
   });
+
+  it.runIf(/Chrom/.test(navigator.userAgent))(
+    'has a new log begun after each, since a full disk may be why',
+    async () => {
+      const deleted = vi.spyOn(IDBFactory.prototype, 'deleteDatabase');
+      onTestFinished(() => deleted.mockRestore());
+      const begun = (): number => deleted.mock.calls.filter(([name]) => name === 'settledb tidies up').length;
+      const idb = new FaultyIdb();
+      const { journal } = await idb.open(newName());
+      for (let times = 1; times <= 2; times++) {
+        idb.terminate();
+        await journal.read();
+        await vi.waitFor(() => expect(begun()).toBe(times), PATIENCE);
+      }
+      idb.terminate();
+      await open(); // another database
+      await vi.waitFor(() => expect(begun()).toBe(3), PATIENCE);
+    },
+  );
 
   it('keeps no connection that nobody uses when it hears late that an earlier one was closed', async () => {
     const idb = new FaultyIdb();

@@ -7,6 +7,7 @@
 import { closed, type DatabaseError, isDatabaseError } from '@settledb/core';
 import { Undo } from './commits';
 import { isRefusal } from './failure';
+import { beginFreshLog, doubtLog } from './fresh-log';
 import { needsTurns, oneAtATime } from './one-at-a-time';
 import { type OpenRequest, openDatabase, outdated } from './open';
 import { PutAway } from './put-away';
@@ -109,6 +110,7 @@ export class Connection {
   #drop(): void {
     this.#db?.close();
     this.#db = undefined;
+    if (this.#over === undefined) doubtLog();
     // Transactions that have not ended on this handle may never end; they do not keep those of the next one waiting.
     if (this.#takeTurn !== undefined) this.#takeTurn = oneAtATime();
   }
@@ -142,6 +144,7 @@ export class Connection {
       throw this.#over;
     }
     this.#db = db;
+    beginFreshLog();
     return db;
   }
 
