@@ -56,6 +56,12 @@ describe('indexeddb, of which connections die,', () => {
         await journal.read();
         await vi.waitFor(() => expect(begun()).toBe(times), PATIENCE);
       }
+      // One that has to go because its database is deleted says nothing of the storage.
+      const gone = await open();
+      await deleteDB(`settledb:${gone.name}`);
+      await open();
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      expect(begun()).toBe(2);
       idb.terminate();
       await open(); // another database
       await vi.waitFor(() => expect(begun()).toBe(3), PATIENCE);

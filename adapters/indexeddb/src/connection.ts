@@ -73,7 +73,10 @@ export class Connection {
     try {
       return await this.#watched(db, scope, requests);
     } catch (cause) {
-      if (this.#db === db && !isRefusal(cause) && !isUndone(cause)) this.#drop();
+      if (this.#db === db && !isRefusal(cause) && !isUndone(cause)) {
+        doubtLog();
+        this.#drop();
+      }
       throw cause;
     }
   }
@@ -110,7 +113,6 @@ export class Connection {
   #drop(): void {
     this.#db?.close();
     this.#db = undefined;
-    if (this.#over === undefined) doubtLog();
     // Transactions that have not ended on this handle may never end; they do not keep those of the next one waiting.
     if (this.#takeTurn !== undefined) this.#takeTurn = oneAtATime();
   }
@@ -163,6 +165,7 @@ export class Connection {
 
   /** What runs on this handle does not come to an end by itself. */
   #giveUp(cause: DOMException): void {
+    if (this.#over === undefined) doubtLog();
     this.#drop();
     for (const end of [...this.#pending]) end(cause);
   }
