@@ -4,7 +4,6 @@
  *   a field that an earlier column equals, as do the ids of past revisions those of their documents: the number of that column
  *   a long field: the length of its text if that begins where the one before it ended, else [block, at, length]; `null` if it has none
  */
-import type { TextRef } from '@settledb/core';
 import { isRef, type Row, type TableLayout } from './layout';
 import { type Column, valuesOf } from './page';
 
@@ -29,21 +28,15 @@ function isSame(one: Column, other: readonly unknown[]): boolean {
   return true;
 }
 
-/** Follows the texts of a table as its rows name them: where the next one is if it lies behind the one before, as new ones do. */
-class Follow {
-  block = 0;
-  at = 0;
-
-  past({ block, at, length }: TextRef): void {
-    this.block = block;
-    this.at = at + length + 1; // between texts there is one character
-  }
-}
+/** Between texts there is one character. */
+const AFTER = 1;
 
 /** By field; without those that no row has. As when they are placed: row by row, and fields as the table's `texts` has them. */
 function packTexts({ textFields }: TableLayout, rows: readonly Row[]): Map<string, PackedText[]> {
   const columns = new Map<string, PackedText[]>();
-  const next = new Follow();
+  /** Where the next text is if it lies behind the one before, as new ones do. */
+  let next = 0;
+  let last = 0;
   for (let i = 0; i < rows.length; i++) {
     for (let f = 0; f < textFields.length; f++) {
       const field = textFields[f]!;
@@ -53,8 +46,9 @@ function packTexts({ textFields }: TableLayout, rows: readonly Row[]): Map<strin
       if (column.length === 0) columns.set(field, column);
       while (column.length < i) column.push(null);
       const { block, at, length } = ref;
-      column.push(block === next.block && at === next.at ? length : [block, at, length]);
-      next.past(ref);
+      column.push(block === last && at === next ? length : [block, at, length]);
+      last = block;
+      next = at + length + AFTER;
     }
   }
   return columns;
@@ -76,24 +70,34 @@ export function unpackColumns(
   });
 }
 
+/**
+ * By the number of the field. It runs when a database is opened, mostly for the first time in a page: so the loop takes nothing apart and
+ * calls nothing else, until V8 has optimised it.
+ */
 function unpackTexts(
   { textFields, fields }: TableLayout,
   count: number,
   packed: readonly PackedColumn[],
 ): Map<number, number[]> {
-  const columns = new Map<number, number[]>();
   const places = textFields.map((field) => fields.indexOf(field)).filter((i) => packed[i]);
-  for (const i of places) columns.set(i, []);
-  const next = new Follow();
-  for (let at = 0; at < count; at++) {
-    for (const i of places) {
-      const text = (packed[i] as readonly PackedText[])[at] ?? NONE;
-      const [block, start, length] = typeof text === 'number' ? [next.block, next.at, text] : text;
-      columns.get(i)!.push(block, start, length);
-      if (block !== 0) next.past({ block, at: start, length });
+  const from = places.map((i) => packed[i] as readonly PackedText[]);
+  const to = places.map((): number[] => []);
+  let block = 0;
+  let at = 0;
+  for (let row = 0; row < count; row++) {
+    for (let f = 0; f < from.length; f++) {
+      const text = from[f]![row];
+      const numbers = to[f]!;
+      if (typeof text === 'number') {
+        numbers.push(block, at, text);
+        at += text + AFTER;
+      } else if (text) {
+        block = text[0];
+        at = text[1];
+        numbers.push(block, at, text[2]);
+        at += text[2] + AFTER;
+      } else numbers.push(0, 0, 0);
     }
   }
-  return columns;
+  return new Map(places.map((i, f) => [i, to[f]!]));
 }
-
-const NONE = [0, 0, 0] as const;
