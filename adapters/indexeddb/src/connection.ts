@@ -51,7 +51,12 @@ export class Connection {
 
   /** To be called once, and awaited before all other calls. */
   async open(): Promise<void> {
-    this.#db = await openDatabase(this.#request);
+    this.#use(await openDatabase(this.#request));
+  }
+
+  #use(db: IDBDatabase): void {
+    this.#db = db;
+    beginFreshLog();
   }
 
   get connected(): boolean {
@@ -145,8 +150,7 @@ export class Connection {
       db.close();
       throw this.#over;
     }
-    this.#db = db;
-    beginFreshLog();
+    this.#use(db);
     return db;
   }
 

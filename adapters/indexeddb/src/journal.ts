@@ -25,7 +25,6 @@ import { Connection } from './connection';
 import { storageError } from './failure';
 import { Fairness } from './fairness';
 import { fateOfCommit, fateOfRewrite } from './fate';
-import { beginFreshLog } from './fresh-log';
 import { lockManager } from './lock';
 import { type Stored, stored } from './log-records';
 import type { OpenRequest } from './open';
@@ -105,7 +104,6 @@ export class IndexedDbJournal implements Journal {
     isOpen = true;
     reading?.();
     await journal.#begin();
-    beginFreshLog();
     if (journal.#ended === undefined) return journal;
     // Another context destroyed the database meanwhile, with nobody listening here: so the next database of this name is opened.
     await journal.close();
