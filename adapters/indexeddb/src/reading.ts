@@ -15,8 +15,8 @@ export interface StateRead {
 
 /**
  * What happened after `known`. Everything is asked for at once; only a context that slept through a rewrite asks a second time.
- * Without `known` it reads the whole log: a rewrite leaves hardly any of the records that the manifest covers, and waiting for the
- * state, which says how far it covers them, would take longer than reading them.
+ * Without `known` the log is asked for when the state has said how far the manifest covers it, which is read meanwhile: LevelDB goes
+ * through what was deleted from a log before it reads what is left, which takes longer than this turn.
  *
  * @param seen is given the state as soon as it is known, before what takes longer
  */
@@ -26,20 +26,25 @@ export function readState(
   seen?: (state: State) => void,
 ): void {
   const asked = meta.get('state');
-  if (seen !== undefined) after(asked, () => seen(checkState(asked.result)));
-  const manifest = known === undefined ? meta.get('manifest') : undefined;
-  const records = log.getAll(known && commitsAfter(known.n));
+  if (known === undefined) {
+    const manifest = meta.get('manifest');
+    after(asked, () => {
+      const state = checkState(asked.result);
+      seen?.(state);
+      readAnew(state, manifest);
+    });
+    return;
+  }
+  const records = log.getAll(commitsAfter(known.n));
   after(records, () => {
     const state = checkState(asked.result);
-    if (known === undefined) answerAnew(state, manifest?.result, records.result);
-    else if (state.epoch !== known.epoch) readAnew(state);
+    if (state.epoch !== known.epoch) readAnew(state, meta.get('manifest'));
     else answer({ state, journal: { epoch: state.epoch, commits: commits(records.result, known.n) } });
   });
 
-  function readAnew(state: State): void {
-    const text = meta.get('manifest');
+  function readAnew(state: State, manifest: IDBRequest<unknown>): void {
     const later = log.getAll(commitsAfter(state.through));
-    after(later, () => answerAnew(state, text.result, later.result));
+    after(later, () => answerAnew(state, manifest.result, later.result));
   }
 
   function answerAnew(state: State, manifest: unknown, values: readonly unknown[]): void {
