@@ -185,6 +185,31 @@ describe('indexeddb between contexts', () => {
     }
   });
 
+  it('asks the others to hold back for a checkpoint that commits always come before, and lets them go on after it', async () => {
+    const { name, journal } = await open();
+    const other = await indexeddb().open(name);
+    const said: unknown[] = [];
+    const channel = new BroadcastChannel(`settledb:${name}`);
+    onTestFinished(async () => {
+      channel.close();
+      await other.close();
+    });
+    channel.onmessage = ({ data }) => said.push(data);
+    const asked = (): unknown => said.find((data) => (data as { type: string }).type === 'yield');
+    for (let n = 0; n < 3; n++) {
+      expect(await other.append(commit(n + 1), { epoch: 0, n }, 'relaxed')).toBeUndefined();
+      const manifest = { text: 'm', through: n };
+      expect(await journal.rewrite({ manifest }, { epoch: 0, n })).toMatchObject({ epoch: 0 });
+    }
+    await vi.waitFor(() => expect(asked()).toBeDefined(), PATIENCE);
+    expect(
+      await journal.rewrite({ manifest: { text: 'm', through: 3 } }, { epoch: 0, n: 3 }),
+    ).toBeUndefined();
+    const { to } = asked() as { to: string };
+    await vi.waitFor(() => expect(said).toContainEqual({ type: 'commit', by: to }), PATIENCE);
+    expect(await other.append(commit(4), { epoch: 1, n: 3 }, 'relaxed')).toBeUndefined();
+  });
+
   it('lets one with large commits have its turn beside one that writes small ones without pause', async () => {
     const { name, journal } = await open();
     const other = await JournalContext.open(name);

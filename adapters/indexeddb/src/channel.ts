@@ -13,7 +13,7 @@ export type Message =
   | { readonly type: 'solo'; readonly at: number }
   /** The sender holds it too: their locks are not the same. */
   | { readonly type: 'apart' }
-  /** The sender has committed, or rewritten. */
+  /** The sender has committed, or made a checkpoint; `rewrites`: it has put a slice of one, or dropped something. */
   | { readonly type: 'commit'; readonly by: string; readonly rewrites?: boolean }
   /** Hold back your writes until the sender (`to`) has committed, for at most `ms` (fairness.ts). */
   | { readonly type: 'yield'; readonly to: string; readonly ms: number }

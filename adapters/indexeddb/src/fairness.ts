@@ -6,8 +6,9 @@
  * back for about as long as its planning took lately; they go on once it has committed, or when that time is over. Like
  * everything on the channel this is a hint: of all promises only liveness rests on it.
  *
- * Only commits count. Slices of a checkpoint, which lose to no commit, lie between the tries of a large write: while they counted as
- * won, a write of 200,000 documents lost to one small put a second until that ended.
+ * Only what loses to a commit counts: commits, and the last step of a checkpoint or compaction, which lost a hundred races in a row to
+ * a tab that wrote one small document after the other. Their slices lie between the tries of a large write: while these counted as won,
+ * a write of 200,000 documents lost to one small put a second until that ended.
  */
 import type { Channel, Message } from './channel';
 

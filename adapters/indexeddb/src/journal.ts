@@ -233,17 +233,22 @@ export class IndexedDbJournal implements Journal {
     return this.#run('Rewriting the log', async () => {
       const by = `${this.#id}.${this.#writes++}`;
       const scope: Scope = { stores: ['log', 'block', 'meta'], mode: 'readwrite' };
-      if (change.manifest !== undefined) this.#epoch = undefined;
+      // Like a commit, and unlike a slice, it is refused if another commit comes first.
+      const isRace = change.manifest !== undefined;
+      if (isRace) this.#epoch = undefined;
       const answer = await tryUntilKnown(this.#writing, {
         expected,
-        isCurrent: change.manifest !== undefined,
+        isCurrent: isRace,
         makesRoom: change.makesRoom ? 'now' : undefined,
         attempt: (fence, transact) =>
           transact(scope, (work) => applyRewrite(work, change, by, { ...expected, fence })),
         fate: () => fateOfRewrite(this.#connection, this.#name, by, expected),
       });
-      if (change.manifest !== undefined && answer === undefined) this.#epoch = expected.epoch + 1;
-      return this.#announced(answer, true);
+      if (isRace && answer === undefined) {
+        this.#epoch = expected.epoch + 1;
+        this.#fairness.won();
+      } else if (isRace) this.#fairness.lost();
+      return this.#announced(answer, !isRace);
     });
   }
 
