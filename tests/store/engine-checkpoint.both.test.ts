@@ -69,7 +69,7 @@ async function fill(store: TestStore, count: number): Promise<void> {
 
 /** Until the test ends, timers fire when it says so. */
 function fakeTimers(): void {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
   onTestFinished(() => {
     vi.useRealTimers();
   });
@@ -176,6 +176,33 @@ describe('checkpoints by themselves', () => {
     await check(store);
     await store.close();
   });
+
+  for (const discard of [false, true]) {
+    it(`keep nobody waiting who ${discard ? 'destroys' : 'closes'} it, where their code does not come`, async () => {
+      const code = await rewriteCode.load();
+      const { store, hooks } = await setUp();
+      fakeTimers();
+      let come: (late: typeof code) => void = () => {};
+      const coming = new Promise<typeof code>((resolve) => {
+        come = resolve;
+      });
+      const load = vi.spyOn(rewriteCode, 'load').mockReturnValue(coming);
+      onTestFinished(() => load.mockRestore());
+      await writes(store, DUE);
+      await vi.advanceTimersByTimeAsync(1_000);
+      expect(load).toHaveBeenCalledTimes(1);
+      const compacting = store.compact();
+      const closing = store.close(discard);
+      if (!discard) await vi.advanceTimersByTimeAsync(5_000);
+      await closing;
+      hooks.before = (step) => {
+        throw new Error(`${step.kind} after the end`);
+      };
+      come(code);
+      await expect(compacting).rejects.toMatchObject({ name: 'closed' });
+      expect(vi.getTimerCount()).toBe(0);
+    });
+  }
 
   it('are made on closing when one is due, and a failure does not keep the store from closing', async () => {
     const { store, hooks, open } = await setUp();

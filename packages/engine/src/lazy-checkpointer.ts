@@ -2,13 +2,15 @@
  * Checkpoints and compaction, whose code is loaded when there is something to rewrite: once a checkpoint is to be considered, or when
  * compaction is asked for. The code then decides when (`checkpoint.ts`).
  */
-import { unref, untilAborted } from '@settledb/core';
+import { closed, inTime, unref, untilAborted } from '@settledb/core';
 import type { Checkpointer, Rewritable } from './checkpoint';
 import { COMMITS_MIN, isLong, isReadSlowly } from './log-length';
 import { rewriteCode } from './rewrite-code';
 
 /** From the first write that may need the code until it is loaded: what is written at once comes before it. */
 const DELAY_MS = 100;
+/** Closing waits no longer for the code: a network that stands still may never bring it. The log has everything; the next opening is slower. */
+const CLOSING_MS = 2_000;
 
 export class LazyCheckpointer {
   readonly #store: Rewritable;
@@ -19,6 +21,7 @@ export class LazyCheckpointer {
   /** The code could not be loaded: it is not asked for before this commit, unless for a compaction. */
   #notBefore = 0;
   #isEnding = false;
+  #isOver = false;
 
   /** @param automatic makes checkpoints unasked */
   constructor(store: Rewritable, automatic: boolean) {
@@ -45,9 +48,10 @@ export class LazyCheckpointer {
   async stop(finish: boolean): Promise<void> {
     this.#isEnding = true;
     clearTimeout(this.#timer);
-    if (this.#loading === undefined && !(finish && this.#mayBeDue())) return;
-    const loaded = await this.#load().catch(() => undefined); // the log has everything; only the next opening is slower
-    await loaded?.stop(finish);
+    if (this.#loaded === undefined && finish && this.#mayBeDue())
+      await inTime(this.#load(), CLOSING_MS, closed).catch(() => {});
+    this.#isOver = true;
+    await this.#loaded?.stop(finish);
   }
 
   #begin(): void {
@@ -69,6 +73,7 @@ export class LazyCheckpointer {
     this.#loading ??= rewriteCode.load().then(
       ({ Checkpointer }) => {
         this.#loaded = new Checkpointer(this.#store, this.#automatic);
+        if (this.#isOver) void this.#loaded.stop(false);
         return this.#loaded;
       },
       (error: unknown) => {
