@@ -8,7 +8,7 @@ import { type Driver, platform } from '../../adapters/indexeddb/src/driver';
 import { transaction } from '../../adapters/indexeddb/src/transaction';
 import { commit } from '../conformance/journal-bench';
 import { JournalContext } from '../support/journal-context';
-import { heard, open, PATIENCE, START } from './support';
+import { heard, newName, open, PATIENCE, START } from './support';
 
 /** Reads until the journal knows itself alone. */
 async function becomesAlone(journal: Journal): Promise<void> {
@@ -170,6 +170,40 @@ describe('indexeddb presence', () => {
       expect(await journal.append(commit(4, segments), { epoch: 1, n: 3 }, 'relaxed')).toBeUndefined();
       expect((await journal.read()).commits.map(({ n }) => n)).toEqual([4]);
     }
+  });
+
+  it('writes nothing either when its page was put away before it had a connection, and others have rewritten all since', async () => {
+    const name = newName();
+    let terminate: (() => void) | undefined;
+    let goOn: () => void = () => {};
+    let connected: Promise<void> | undefined;
+    const openDB: Driver['openDB'] = async (id, version, events) => {
+      terminate = events?.terminated;
+      await connected;
+      return platform.openDB(id, version, events);
+    };
+    const adapter = indexeddb({ driver: { openDB } });
+    const journal = await adapter.open(name);
+    onTestFinished(async () => {
+      await journal.close();
+      await adapter.destroy(name);
+    });
+    await becomesAlone(journal);
+    await journal.append(commit(1), START, 'relaxed');
+    await vi.waitFor(() => expect(journal.alone()).toBe(true), PATIENCE);
+    connected = new Promise((resolve) => {
+      goOn = resolve;
+    });
+    terminate?.();
+    const late = journal.append(commit(2), { epoch: 0, n: 1 }, 'relaxed');
+    await Promise.resolve(); // it waits for the connection
+    document.dispatchEvent(new Event('freeze'));
+    await rewriteAll(name, 3);
+    document.dispatchEvent(new Event('resume'));
+    goOn();
+    expect(await late).toMatchObject({ epoch: 1, manifest: { text: 'all', through: 3 }, commits: [] });
+    expect(await journal.append(commit(4), { epoch: 1, n: 3 }, 'relaxed')).toBeUndefined();
+    expect((await journal.read()).commits.map(({ n }) => n)).toEqual([4]);
   });
 
   it('keeps what stands in the way of a late commit out of what rewrites drop, up to a bound', async () => {

@@ -20,7 +20,7 @@ import { type Transact, tryUntilKnown, type Writing } from './attempts';
 import { indexedDbBlobs } from './blobs';
 import { Channel, type Message } from './channel';
 import { durabilityOf } from './chunk';
-import { addCommit, addSurely, applyRewrite, raiseFence } from './commits';
+import { addCommit, addSurely, applyRewrite, raiseFence, Undo } from './commits';
 import { Connection } from './connection';
 import { storageError } from './failure';
 import { Fairness } from './fairness';
@@ -212,17 +212,23 @@ export class IndexedDbJournal implements Journal {
     });
   }
 
-  /** While it runs this context stays alone, or its lock is taken by force. */
+  /** While it runs this context stays alone, or its lock is taken by force, or its page is put away. */
   async #appendSurely(
     logged: Stored,
     durability: Durability,
     transact: Transact,
   ): Promise<JournalState | undefined> {
-    const stay = this.#presence.stay();
+    const presence = this.#presence;
+    const { term } = presence;
+    const stay = presence.stay();
     try {
       return await transact<JournalState | undefined>(
         { stores: ['log'], mode: 'readwrite', durability },
-        (work) => addSurely(work, logged),
+        (work) => {
+          // It may have waited for a connection, or its turn, while the page was put away, for which the lock is given up.
+          if (!presence.solo || presence.term !== term) throw new Undo('fenced');
+          addSurely(work, logged);
+        },
       );
     } finally {
       stay();

@@ -13,9 +13,9 @@
  *   echo sent at t proves it for t. LEASE_MS is below STEAL_AFTER_MS: a thread that was busy or frozen meanwhile first doubts.
  * - fence: a writer reads the fence before it asks for the lock, and compares it within each commit's transaction. A writer that has
  *   lost the lock without noticing is refused, so that a later solo context misses nothing. A context that is alone by the two guards
- *   above compares nothing: it releases its lock only after its commits, and whoever takes the lock by force puts a barrier where its
- *   next commit would stand (raiseFence in commits.ts). While a database is opened the lock is asked for first, and the fence read
- *   afterwards; a fence read more than LEASE_MS after asking does not count.
+ *   above compares nothing: it releases its lock only after its commits (if its page is put away, after they were begun), and whoever
+ *   takes the lock by force puts a barrier where its next commit would stand (raiseFence in commits.ts). While a database is opened
+ *   the lock is asked for first, and the fence read afterwards; a fence read more than LEASE_MS after asking does not count.
  *
  * When Chromium clears the data of an origin whose pages are open, the pages that come later have locks of their own: neither kind sees
  * the other's (156). But they do hear each other. So a context says when it has become solo, and whoever has held the lock for longer
