@@ -2,7 +2,7 @@
  * The blocks of a rewrite, put in slices while reads and writes go on. Nothing names them before the manifest does, so what a
  * crash leaves of them only takes room.
  */
-import { afterTimer, type TextRef } from '@settledb/core';
+import { afterTimer, nextTask, type TextRef } from '@settledb/core';
 import type { Aside } from './aside';
 import type { Rewritable } from './checkpoint';
 import { isCrowded } from './crowded';
@@ -31,6 +31,10 @@ const SLICE_MS_MAX = 40;
 /** The random part of the ids of one rewrite, so that they never collide with those of an interrupted one. */
 const SALT_MAX = 2 ** 32;
 const BLOCKS_PER_REWRITE = 2 ** 20;
+
+/** Timers of a hidden page are late by a second, for each pause (Chromium), and nothing is to be drawn. */
+const isHidden = (): boolean | undefined =>
+  (globalThis as { readonly document?: { readonly hidden?: boolean } }).document?.hidden;
 
 export class NewBlocks {
   /** Characters of moved texts, by the segment they are in now. */
@@ -124,7 +128,7 @@ export class NewBlocks {
   async #pause(): Promise<void> {
     this.#signal?.throwIfAborted();
     const begun = Date.now();
-    await afterTimer(0);
+    await (isHidden() ? nextTask() : afterTimer(0));
     await this.#aside.whileCalled();
     this.#sliceBegan = Date.now();
     this.#sliceMs = Math.min(Math.max(SLICE_MS, this.#sliceBegan - begun), this.#sliceMsMax);
