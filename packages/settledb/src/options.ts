@@ -78,7 +78,8 @@ type Address =
   | { readonly kind: 'local'; readonly name: string; readonly storedName: string }
   | { readonly kind: 'remote'; readonly url: string };
 
-const URL_PATTERN = /^https?:\/\//i;
+/** Whether a name stands for a database behind a URL. */
+export const isUrl = (name: string): boolean => /^https?:\/\//i.test(name);
 /** A mistyped URL: `htp://…`, `http:/…`, `http//…`, `//host/…`, `localhost:5984/…`, `undefined/…` of a setting that is not set. Not `C:\\…`. */
 const NEARLY_URL = /^\s*([a-z][a-z0-9+.-]+:[/\\]|(https?|wss?)?:?\/\/|[^/\\\s]+:\d+\/|(undefined|null)\/)/i;
 
@@ -99,8 +100,8 @@ export function addressOf(name: unknown, { prefix }: LocalSettleOptions): Addres
       `A database needs a name, ${name === '' ? 'not an empty one' : `or a URL, as text, not ${String(name)}`}`,
     );
   if (prefix != null && typeof prefix !== 'string') throw badRequest('The option `prefix` must be text');
-  if (URL_PATTERN.test(name)) return { kind: 'remote', url: name };
-  if (prefix && URL_PATTERN.test(prefix))
+  if (isUrl(name)) return { kind: 'remote', url: name };
+  if (prefix && isUrl(prefix))
     return { kind: 'remote', url: (prefix.endsWith('/') ? prefix : `${prefix}/`) + name };
   const storedName = (prefix ?? '') + name;
   // Otherwise a local database would be made, and "synced" with.

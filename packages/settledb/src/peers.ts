@@ -3,6 +3,7 @@
  * A handle made here for a name is closed when the replication is over.
  */
 import { badRequest, begun, type Database, feedUntil } from '@settledb/core';
+import { nameOf } from '@settledb/remote/name';
 import {
   type Peer as Replicable,
   type ReplicateOptions,
@@ -14,6 +15,7 @@ import {
   sync,
 } from '@settledb/replication';
 import { lifeOf } from './life';
+import { isUrl } from './options';
 
 /** A name or URL, or a database: any object with a database's methods, also a wrapped one, or a PouchDB. */
 export type Peer = string | Replicable | PouchLike;
@@ -109,6 +111,23 @@ interface Given {
   readonly create?: boolean | undefined;
 }
 
+/**
+ * The constructor of a derived class may take no name, and make the one database of a program: that would be replicated with itself,
+ * and nothing would arrive where it was said to.
+ *
+ * @throws TypeError
+ */
+function checkIsNamed(handle: Database, name: string, peers: readonly Given[]): void {
+  const isOther = isUrl(name)
+    ? handle.adapter !== 'http'
+    : handle.name !== name && peers.some(({ peer }) => (peer as Named).name === handle.name);
+  if (isOther)
+    throw new TypeError(`The class makes '${handle.name}' of '${nameOf(name)}': give a database, not a name`);
+}
+interface Named {
+  readonly name?: unknown;
+}
+
 /** Opens what is named, for as long as the feed goes on; nothing stays open where it does not begin. */
 function between<F extends object>(
   make: MakeHandle,
@@ -126,6 +145,7 @@ function between<F extends object>(
       if (typeof peer !== 'string') return peer as Replicable;
       const handle = make(peer, create === undefined ? undefined : { skip_setup: !create });
       own.push(handle);
+      checkIsNamed(handle, peer, peers);
       return handle;
     });
     // Others may destroy what was opened here.

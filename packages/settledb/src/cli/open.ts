@@ -2,8 +2,7 @@
 import { readdirSync } from 'node:fs';
 import { badRequest, notFound } from '@settledb/core';
 import { SettleDB } from '../entry.node';
-
-export const isUrl = (name: string): boolean => /^https?:\/\//i.test(name);
+import { isUrl } from '../options';
 
 /** A database to write to; it is made if there is none. */
 export function made(name: string): SettleDB {

@@ -7,10 +7,10 @@ import { existsSync, lstatSync, readdirSync, realpathSync, renameSync, rmdirSync
 import { resolve } from 'node:path';
 import { isOwnName } from '@settledb/adapter-file';
 import { badRequest, type DatabaseInfo, whyOf } from '@settledb/core';
-import { addressOf } from '../options';
+import { addressOf, isUrl } from '../options';
 import { hasDocuments, NOT_EMPTY, type Recovered, type RecoverTarget, recover } from '../recover';
 import type { SettleDB } from '../settledb';
-import { checkFolder, existing, hasLog, isUrl, restored } from './open';
+import { checkFolder, existing, hasLog, restored } from './open';
 import { unlessAsked } from './until-asked';
 
 export async function recovery(folder: string, name: string): Promise<Recovered> {
