@@ -1,8 +1,9 @@
 /** The life of live results: as long as somebody hears them, and nothing is left behind. */
 import type { MapFunction } from '@settledb/core';
 import type { LiveQuery } from '@settledb/query';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { SettleDB } from '../../packages/settledb/src/settledb';
+import { uncaught } from '../support/unhandled';
 import { countFeeds, docs, hear, open } from './live';
 
 describe('the life of a live result', () => {
@@ -285,5 +286,54 @@ describe('the life of a live result', () => {
     expect(() => live.subscribe(undefined as never)).toThrow('subscribe takes a function, or an observer');
     live.cancel();
     await vi.waitFor(() => expect(ends).toBe(1));
+  });
+
+  it('reports what a listener throws, and tells the others all the same', async () => {
+    const live = open().live.find({ selector: {} });
+    const { seen, stop } = uncaught(2);
+    onTestFinished(stop);
+    const thrown = [new Error('thrown by next'), new Error('thrown by complete')];
+    const wrong = (at: number) => () => {
+      throw thrown[at];
+    };
+    live.subscribe({ next: wrong(0), complete: wrong(1) });
+    let ends = 0;
+    const heard: unknown[] = [];
+    live.subscribe({ next: (result) => heard.push(result), complete: () => ends++ });
+    await vi.waitFor(() => expect(heard).toHaveLength(1));
+    live.cancel();
+    expect(await seen).toEqual(thrown);
+    expect(ends).toBe(1);
+  });
+
+  it('tells one nothing that another has taken away, nor a result after its end', async () => {
+    const db = open();
+    const all = new AbortController();
+    const live = db.live.find({ selector: {}, signal: all.signal });
+    const told: string[] = [];
+    let leave = (): void => {};
+    live.subscribe({
+      next({ docs: found }) {
+        told.push(`first ${found.length}`);
+        if (found.length === 1) leave();
+        if (found.length === 2) all.abort();
+      },
+      complete: () => leaveLast(),
+    });
+    leave = live.subscribe(({ docs: found }) => told.push(`left ${found.length}`));
+    live.subscribe({
+      next: ({ docs: found }) => told.push(`second ${found.length}`),
+      complete: () => told.push('ended'),
+    });
+    const leaveLast = live.subscribe({ complete: () => told.push('left ended') });
+    await vi.waitFor(() => expect(told).toHaveLength(3));
+    await db.put({ _id: 'a' });
+    await vi.waitFor(() => expect(told).toHaveLength(5));
+    await db.put({ _id: 'b' });
+    await vi.waitFor(() => expect(told).toHaveLength(7));
+    expect(told.slice(3)).toEqual(['first 1', 'second 1', 'first 2', 'ended']);
+    live.subscribe({ complete: () => told.push('left ended') })();
+    await new Promise<void>((complete) => live.subscribe({ complete }));
+    expect(told).toHaveLength(7);
   });
 });

@@ -91,7 +91,7 @@ export class Emitter<Events extends object = AnyEvents> {
       try {
         entry.listener(value);
       } catch (error) {
-        report(error);
+        reportThrown(error);
       }
     }
   }
@@ -112,7 +112,8 @@ export class Emitter<Events extends object = AnyEvents> {
   }
 }
 
-function report(error: unknown): void {
+/** Reports what a listener threw, as the platform reports it of one of its own. */
+export function reportThrown(error: unknown): void {
   const { reportError } = globalThis;
   if (reportError === undefined) {
     queueMicrotask(() => {

@@ -4,7 +4,7 @@
  * It works only while somebody subscribes or iterates: otherwise it hears no changes and holds nothing but its
  * last result, so that what is unchanged keeps its identity when somebody comes back.
  */
-import { onAbort } from '@settledb/core';
+import { onAbort, reportThrown } from '@settledb/core';
 import type { ChangeHub } from './hub';
 import { LatestIterator } from './latest';
 import { type Evaluator, Run } from './run';
@@ -30,8 +30,8 @@ export interface LiveQuery<Result> extends AsyncIterable<Result> {
   /** The latest result; `undefined` before the first. While nobody subscribes, it is what it was when somebody last did. */
   readonly current: Result | undefined;
   /**
-   * Calls the observer with the current result, if there is one, and with each that follows. What a listener throws harms no other. Bound, as the
-   * methods of a handle are: `useSyncExternalStore(live.subscribe, () => live.current)`.
+   * Calls the observer with the current result, if there is one, and with each that follows, until it leaves. What a listener throws harms no other:
+   * it is reported as by an event listener. Bound, as the methods of a handle are: `useSyncExternalStore(live.subscribe, () => live.current)`.
    */
   subscribe(observer: LiveObserver<Result>): Unsubscribe;
   /** Each pass of the loop gets the latest result: results that came while it was busy are skipped. */
@@ -76,8 +76,11 @@ export class RunningQuery<Result> implements LiveQuery<Result> {
     const listener = typeof observer === 'function' ? { next: observer } : { ...bound(observer) };
     const leave = (): void => this.#leave(listener);
     if (this.#signals.some(({ aborted }) => aborted)) this.#end({});
-    if (this.#ended !== undefined) queueMicrotask(() => end(listener, this.#ended!));
-    else this.#join(listener);
+    if (this.#ended === undefined) this.#join(listener);
+    else {
+      this.#listeners.add(listener);
+      queueMicrotask(() => this.#listeners.delete(listener) && end(listener, this.#ended!));
+    }
     return Object.assign(leave, { unsubscribe: leave });
   };
 
@@ -99,7 +102,8 @@ export class RunningQuery<Result> implements LiveQuery<Result> {
     this.#run = new Run(hub, makeEvaluator(), this.#last, {
       next: (result) => {
         this.#last = result;
-        for (const each of [...this.#listeners]) safely(each.next, result);
+        // One that left meanwhile, as another took it away or ended it all, hears nothing more.
+        for (const each of [...this.#listeners]) if (this.#listeners.has(each)) safely(each.next, result);
       },
       end: (ending) => this.#end(ending),
     });
@@ -125,9 +129,10 @@ export class RunningQuery<Result> implements LiveQuery<Result> {
     this.#ended = ending;
     this.#stop();
     this.#means = undefined;
-    const listeners = [...this.#listeners];
-    this.#listeners.clear();
-    for (const each of listeners) end(each, ending);
+    for (const each of this.#listeners) {
+      this.#listeners.delete(each);
+      end(each, ending);
+    }
   }
 }
 
@@ -150,7 +155,6 @@ function safely<A extends unknown[]>(listener: ((...args: A) => void) | undefine
   try {
     listener?.(...args);
   } catch (error) {
-    // Like an error in an event listener: reported to the platform, without harm to other listeners.
-    globalThis.reportError?.(error);
+    reportThrown(error);
   }
 }
