@@ -1,6 +1,6 @@
 /** Queries take what they are given as it is when they are called, whatever they have to wait for. */
 import { memory } from '@settledb/adapter-memory';
-import { askedNow } from '@settledb/core';
+import { askedNow, type ChangesResult } from '@settledb/core';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { SettleDB } from '../../packages/settledb/src/entry.node';
 import { name } from './handles';
@@ -40,6 +40,101 @@ describe.each(Object.entries(CALLS))('%s', (_, ask) => {
     const asked = ask(db, ids, byId as never);
     ids[0] = 'b';
     expect(idsOf(await answerOf(asked))).toEqual(['a']);
+  });
+});
+
+/** What else is given lists, or an object that a loop may use again: asked for `a` or its first revision, and then made to say something else. */
+const READS: Record<string, (db: SettleDB, first: string) => Promise<unknown>> = {
+  async get(db, rev) {
+    const options: { rev?: string } = { rev };
+    const asked = db.get('a', options);
+    delete options.rev;
+    return (await asked)._rev === rev && 'a';
+  },
+  async getAttachment(db, rev) {
+    const options: { rev?: string } = { rev };
+    const asked = db.getAttachment('a', 'text', options);
+    delete options.rev;
+    return String(await asked);
+  },
+  async openAttachment(db) {
+    const options = { start: 0, end: 1 };
+    const asked = db.openAttachment('a', 'text', options);
+    options.end = 2; // of `ab`
+    return new Response((await asked).stream).text();
+  },
+  async bulkGet(db) {
+    const docs = [{ id: 'a' }];
+    const asked = db.bulkGet({ docs });
+    docs.length = 0;
+    return (await asked).results[0]?.id;
+  },
+  async 'bulkGet, by its entries'(db) {
+    const entry = { id: 'a' };
+    const asked = db.bulkGet({ docs: [entry] });
+    entry.id = 'b';
+    return (await asked).results[0]?.id;
+  },
+  async revsDiff(db) {
+    const revs: Record<string, string[]> = { a: ['9-x'] };
+    const asked = db.revsDiff(revs);
+    delete revs.a;
+    return Object.keys(await asked)[0];
+  },
+  async changes(db) {
+    const options = { doc_ids: ['a'], since: 0 };
+    const asked = db.changes(options);
+    options.doc_ids[0] = 'b';
+    options.since = 9;
+    const { results } = (await asked) as ChangesResult;
+    return results[0]?.id;
+  },
+  async replicate(db) {
+    const target = new SettleDB(name(), { adapter: 'memory' });
+    onTestFinished(() => target.close());
+    const options = { doc_ids: ['a'] };
+    const asked = db.replicate.to(target, options);
+    options.doc_ids[0] = 'b';
+    await asked;
+    return idsOf(await target.allDocs())[0];
+  },
+  async sync(db) {
+    const target = new SettleDB(name(), { adapter: 'memory' });
+    onTestFinished(() => target.close());
+    const push = { doc_ids: ['a'] };
+    const asked = db.sync(target, { push });
+    push.doc_ids[0] = 'b';
+    await asked;
+    return idsOf(await target.allDocs())[0];
+  },
+  async put(db) {
+    const options = { new_edits: false };
+    const asked = db.put({ _id: 'given', _rev: '1-abc' }, options);
+    options.new_edits = true;
+    return (await asked).rev === '1-abc' && 'a';
+  },
+  async createIndex(db) {
+    const fields = ['a'];
+    const asked = db.createIndex({ fields });
+    fields[0] = 'b';
+    await asked;
+    return Object.keys((await db.getIndexes()).indexes.at(-1)!.def.fields[0]!)[0];
+  },
+};
+
+describe.each(Object.entries(READS))('%s', (_, read) => {
+  it.each(['opens', 'is open'])('of a database that %s', async (state) => {
+    const options = { adapter: memory() };
+    const names = name();
+    const one = new SettleDB(names, options);
+    onTestFinished(() => one.close());
+    const text = (data: string) => ({ text: { content_type: 'text/plain', data } });
+    const { rev } = await one.put({ _id: 'a', _attachments: text('YQ==') });
+    await one.put({ _id: 'a', _rev: rev, _attachments: text('YWI=') });
+    await one.put({ _id: 'b' });
+    const db = state === 'opens' ? new SettleDB(names, options) : one;
+    onTestFinished(() => db.close());
+    expect(await read(db, rev)).toBe('a');
   });
 });
 

@@ -2,8 +2,7 @@
  * Replication between databases in whatever form they are given: a name, a URL, or an object with the verbs of a database.
  * A handle made here for a name is closed when the replication is over.
  */
-import { badRequest, begun, type Database, feedUntil } from '@settledb/core';
-import { nameOf } from '@settledb/remote/name';
+import { askedNow, badRequest, begun, type Database, feedUntil } from '@settledb/core';
 import {
   type Peer as Replicable,
   type ReplicateOptions,
@@ -49,7 +48,7 @@ export function replicateBetween(
   checkNamed([source, target], options);
   const peers = [{ peer: source }, { peer: target, create: options.create_target }];
   const feed = between(make, peers, [...until, options.signal], (from, to, signal) =>
-    replicate(from, to, { ...options, signal }),
+    replicate(from, to, { ...askedNow(options), signal }),
   );
   again(feed, make, [source, target], options, until);
   return feed;
@@ -78,7 +77,7 @@ export function syncBetween(make: MakeHandle, one: Peer, other: Peer, options: S
     { peer: other, create: push ?? options.create_target },
   ];
   const feed = between(make, peers, [...until, options.signal], (left, right, signal) =>
-    sync(left, right, { ...options, signal }),
+    sync(left, right, { ...askedNow(options), signal }),
   );
   // Each half may have a signal of its own; that of the sync is let go of when the sync has ended.
   again(feed.push, make, [one, other], { ...options, signal: undefined, ...options.push }, until);
@@ -121,8 +120,7 @@ function checkIsNamed(handle: Database, name: string, peers: readonly Given[]): 
   const isOther = isUrl(name)
     ? handle.adapter !== 'http'
     : handle.name !== name && peers.some(({ peer }) => (peer as Named).name === handle.name);
-  if (isOther)
-    throw new TypeError(`The class makes '${handle.name}' of '${nameOf(name)}': give a database, not a name`);
+  if (isOther) throw new TypeError(`The class makes '${handle.name}' of another name: give it a database`);
 }
 interface Named {
   readonly name?: unknown;

@@ -261,7 +261,8 @@ export class SettleDB<Content extends AnyContent = AnyContent>
   /** For options of which it is not known whether they have `open_revs`. */
   get(id: string, options?: GetOptions): Promise<ExistingDoc<Content> | OpenRevsRow<Content>[]>;
   get(id: string, options?: GetOptions): Promise<never> {
-    return this.#run((database) => database.get(id, options as never) as Promise<never>, options);
+    const asked = askedNow(options);
+    return this.#run((database) => database.get(id, asked as never) as Promise<never>, asked);
   }
 
   /**
@@ -272,7 +273,8 @@ export class SettleDB<Content extends AnyContent = AnyContent>
   put(doc: Tombstone | ReservedDoc, options?: BulkDocsOptions): Promise<Written>;
   put(doc: object, options?: BulkDocsOptions): Promise<Written> {
     const given = this.#taken(doc, asOfNow) as Doc;
-    return this.#run((database) => database.put(given, options), options);
+    const asked = askedNow(options);
+    return this.#run((database) => database.put(given, asked), asked);
   }
 
   /** As {@link put}, with a random id unless the document has one. */
@@ -311,11 +313,13 @@ export class SettleDB<Content extends AnyContent = AnyContent>
     options?: BulkDocsOptions,
   ): Promise<BulkDocsRow[]> {
     const given = this.#taken(docs, allAsOfNow) as readonly Doc[];
-    return this.#run((database) => database.bulkDocs(given, options), options) as Promise<BulkDocsRow[]>;
+    const asked = askedNow(options);
+    return this.#run((database) => database.bulkDocs(given, asked), asked) as Promise<BulkDocsRow[]>;
   }
 
   bulkGet(request: BulkGetRequest & BulkGetOptions): Promise<BulkGetResult<Content>> {
-    return this.#run((database) => database.bulkGet(request) as Promise<BulkGetResult<Content>>, request);
+    const asked = askedNow(request);
+    return this.#run((database) => database.bulkGet(asked) as Promise<BulkGetResult<Content>>, asked);
   }
 
   /** Documents by id: all, a range, or those named by `keys`, of which some may be missing. */
@@ -330,11 +334,12 @@ export class SettleDB<Content extends AnyContent = AnyContent>
 
   /** What changed, once or from now on: iterate over it, listen to it, or await its result. It ends with this handle. */
   changes(options: ChangesOptions = {}): ChangesFeed<Content> {
-    return connectedChanges(this.#connection, options) as unknown as ChangesFeed<Content>;
+    return connectedChanges(this.#connection, askedNow(options)) as unknown as ChangesFeed<Content>;
   }
 
   revsDiff(revs: Record<string, readonly Rev[]>, options?: CallOptions): Promise<RevsDiffResult> {
-    return this.#run((database) => database.revsDiff(revs, options), options);
+    const asked = askedNow(revs);
+    return this.#run((database) => database.revsDiff(asked, options), options);
   }
 
   info(options?: CallOptions): Promise<DatabaseInfo> {
@@ -367,12 +372,14 @@ export class SettleDB<Content extends AnyContent = AnyContent>
     name: string,
     options?: CallOptions & { readonly rev?: Rev | undefined },
   ): Promise<BinaryData> {
-    return this.#run((database) => database.getAttachment(id, name, options), options);
+    const asked = askedNow(options);
+    return this.#run((database) => database.getAttachment(id, name, asked), asked);
   }
 
   /** One attachment to be read as a stream, or a part of it. @throws not_found */
   openAttachment(id: string, name: string, options?: OpenAttachmentOptions): Promise<OpenedAttachment> {
-    return this.#run((database) => database.openAttachment(id, name, options), options);
+    const asked = askedNow(options);
+    return this.#run((database) => database.openAttachment(id, name, asked), asked);
   }
 
   /** Takes one attachment off a document. @throws conflict, not_found */
@@ -446,7 +453,8 @@ export class SettleDB<Content extends AnyContent = AnyContent>
       | (Omit<CreateIndexRequest, 'index'> & { readonly index: IndexOptions<Content> }),
     options: CallOptions = {},
   ): Promise<CreateIndexResult> {
-    return this.#ask((queries) => queries.createIndex(request as CreateIndexRequest, options), options);
+    const asked = this.#asked(request as CreateIndexRequest);
+    return this.#ask((queries) => queries.createIndex(asked, options), options);
   }
 
   getIndexes(options: CallOptions = {}): Promise<IndexList> {

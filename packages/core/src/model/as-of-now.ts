@@ -39,5 +39,8 @@ function anew(value: unknown): unknown {
   if (Array.isArray(value)) return Array.from(value, anew);
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, anew(each)]));
+  // With what is told by symbols within the package.
+  const copy: Record<string, unknown> = { ...value };
+  for (const name of Object.keys(copy)) copy[name] = anew(copy[name]);
+  return copy;
 }
