@@ -75,6 +75,12 @@ const READS: Record<string, (db: SettleDB, first: string) => Promise<unknown>> =
     entry.id = 'b';
     return (await asked).results[0]?.id;
   },
+  async 'allDocs with attachments'(db) {
+    const keys = ['a'];
+    const asked = db.allDocs({ keys, include_docs: true, attachments: true });
+    keys[0] = 'b';
+    return idsOf(await asked)[0];
+  },
   async revsDiff(db) {
     const revs: Record<string, string[]> = { a: ['9-x'] };
     const asked = db.revsDiff(revs);

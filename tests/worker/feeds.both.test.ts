@@ -1,6 +1,6 @@
 /** Feeds and live results whose work is done at the host: their pace, their going on, and what they tell. */
 import { memory } from '@settledb/adapter-memory';
-import { BasicFeed, type Change, DatabaseError } from '@settledb/core';
+import { BasicFeed, type Change, type ChangesResult, DatabaseError } from '@settledb/core';
 import { describe, expect, it, vi } from 'vitest';
 import { contextOf } from '../../packages/settledb/src/hosting';
 import { SettleDB } from '../../packages/settledb/src/settledb';
@@ -51,6 +51,28 @@ describe('a feed', () => {
       // What was cancelled before there was a host is never begun at one.
       if (connected === 'connecting') expect(all).toHaveLength(3);
     }
+  });
+
+  it('takes its options as they are when it is asked for, also where the work is of the page', async () => {
+    const { Hosted } = hostAndPage({}, {}, contextOf(SettleDB.defaults({ adapter: memory() })));
+    const db = new Hosted('notes');
+    await db.bulkDocs([{ _id: 'a' }, { _id: 'b' }]);
+    const ids = ({ rows }: { rows: readonly { id: string }[] }) => rows.map(({ id }) => id);
+    const given = (): { doc_ids: string[] } => ({ doc_ids: ['a'] });
+    const options = [given(), given(), given()] as const;
+    const there = new Hosted('copy');
+    const here = new SettleDB('copy', { adapter: memory() });
+    const asked = [
+      db.changes(options[0]),
+      db.replicate.to(there, options[1]),
+      db.replicate.to(here, options[2]),
+    ] as const;
+    for (const { doc_ids } of options) doc_ids[0] = 'b';
+    const [changes] = await Promise.all(asked);
+    expect(ids({ rows: (changes as ChangesResult).results })).toEqual(['a']);
+    expect(ids(await there.allDocs())).toEqual(['a']);
+    expect(ids(await here.allDocs())).toEqual(['a']);
+    await here.close();
   });
 
   it('is read no further ahead than the page allows, and goes on when the page does', async () => {

@@ -3,6 +3,7 @@
  * work; here is only what must be there at once (names, feeds, events) or cannot cross.
  */
 import {
+  askedNow,
   type BasicFeed,
   type CallOptions,
   closed,
@@ -252,7 +253,7 @@ export class HostedHandle extends Emitter {
     if (typeof peer !== 'string' && !this.#link.knows(peer)) {
       const [source, target] = verb === 'replicate.to' ? [this, peer] : [peer, this];
       return feedUntil([...lives, ...signals], (signal) => {
-        const feed = new ReplicationFeed(source as never, target as never, { ...options, signal });
+        const feed = new ReplicationFeed(source as never, target as never, { ...askedNow(options), signal });
         feed.again = (more, own = options.signal) =>
           this.#replicate(verb, peer, { ...more, signal: own }, lives);
         return feed;

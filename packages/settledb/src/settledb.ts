@@ -328,8 +328,8 @@ export class SettleDB<Content extends AnyContent = AnyContent>
   ): Promise<AllDocsResult<Content, AllDocsRow<Content>>>;
   allDocs(options?: AllDocsOptions): Promise<AllDocsResult<Content, KeyRow<Content>>>;
   allDocs(options?: AllDocsOptions): Promise<never> {
-    const asked = this.#taken(options, askedNow) as AllDocsOptions | undefined;
-    return this.#run((database) => database.allDocs(asked) as Promise<never>, options);
+    const asked = askedNow(options);
+    return this.#run((database) => database.allDocs(asked) as Promise<never>, asked);
   }
 
   /** What changed, once or from now on: iterate over it, listen to it, or await its result. It ends with this handle. */

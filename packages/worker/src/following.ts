@@ -2,7 +2,7 @@
  * Feeds of a page whose work is done at the host. What the host sends is passed on at the pace of the listener, and only then
  * is more requested; when the host is lost, the feed goes on at the next one, after the last change that was passed on.
  */
-import { BasicFeed, type FeedController, type FeedOptions } from '@settledb/core';
+import { askedNow, BasicFeed, type FeedController, type FeedOptions } from '@settledb/core';
 import type { Sink } from './channel';
 import { isLocked, isTerminated } from './errors';
 import type { Followed, Link } from './link';
@@ -61,7 +61,7 @@ export function followChanges(
   given: Options,
   gone: () => void,
 ): BasicFeed<unknown, unknown> {
-  const { signal, ...options } = given as Options & { signal?: AbortSignal };
+  const { signal, ...options } = askedNow(given) as Options & { signal?: AbortSignal };
   const cancelled = (): unknown => ({ status: 'cancelled' });
   const request = { ...changesRequest(options), gone };
   return follow(link, handle, request, { signal, cancelled, holds: true }).feed;
@@ -81,7 +81,7 @@ export function followLive(
   args: readonly unknown[],
   more: Partial<Request> = {},
 ): FollowedFeed {
-  const given = (args.at(-1) ?? {}) as Options & { signal?: AbortSignal };
+  const given = askedNow(args.at(-1) ?? {}) as Options & { signal?: AbortSignal };
   const { signal, ...options } = given;
   const sent = [...args.slice(0, -1), options];
   const isEndless = Boolean(options.live || options.continuous || options.retry);
