@@ -62,6 +62,44 @@ describe('other origins', () => {
   });
 });
 
+/** A cache before the server that was told to keep what is answered 200, as nginx is by `proxy_cache_valid`. */
+function sharedCache(fetch: typeof globalThis.fetch): typeof globalThis.fetch {
+  const kept = new Map<string, Response>();
+  return async (input, init) => {
+    const key = `${input} ${new Headers(init?.headers).get('accept')}`;
+    const found = kept.get(key);
+    if (found !== undefined) return found.clone();
+    const answer = await fetch(input, init);
+    const isPrivate = /\b(private|no-store|no-cache)\b/.test(answer.headers.get('cache-control') ?? '');
+    if (answer.ok && !isPrivate) kept.set(key, answer.clone());
+    return answer;
+  };
+}
+
+describe('a cache before the server', () => {
+  it.each([
+    ...['/db/a', '/db/f?attachments=true', '/db/f?open_revs=all', '/db/_all_docs', '/db/_changes'],
+    ...['longpoll', 'continuous', 'eventsource'].map((feed) => `/db/_changes?feed=${feed}&timeout=1`),
+    ...['/db/f/x.bin', '/db', '/db/_security', '/_all_dbs', '/_uuids'],
+  ])('has nothing for those who may not read: %s', async (path) => {
+    const { fetch } = await testServer({ admins: { me: 'secret' }, anonymous: false });
+    const headers = { authorization: `Basic ${btoa('me:secret')}` };
+    for (const [name, body] of [
+      ['/db', undefined],
+      ['/db/a', '{}'],
+      ['/db/f/x.bin', 'bytes'],
+    ] as const)
+      expect((await fetch(ORIGIN + name, { method: 'PUT', headers, body: body ?? null })).status).toBe(201);
+    const cached = sharedCache(fetch);
+    for (const accept of ['application/json', 'multipart/mixed, multipart/related']) {
+      const answer = await cached(ORIGIN + path, { headers: { ...headers, accept } });
+      expect(answer.status).toBe(200);
+      void answer.body?.cancel(); // a copy's ends with that of the other
+      expect((await cached(ORIGIN + path, { headers: { accept } })).status).toBe(401);
+    }
+  });
+});
+
 describe('ranges', () => {
   async function withFile() {
     const server = await start();

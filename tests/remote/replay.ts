@@ -221,6 +221,8 @@ class Replayer implements Replayed {
         value,
         this.#learned.text(value, docIdOf(step.request!.path)),
         this.#learned.text(value, ''),
+        // By decision, see docs/couchdb-differences.md.
+        ...(name === 'cache-control' && value === 'must-revalidate' ? ['private, must-revalidate'] : []),
       ];
       if (known.includes(found ?? '')) continue;
       const isVolatile = step.volatile?.some((path) => path.toLowerCase() === `response.headers.${name}`);

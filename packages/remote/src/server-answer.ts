@@ -1,7 +1,7 @@
 /** Answers of routes: JSON texts, streams, errors. */
 import { badRequest, DatabaseError, isDatabaseError, tooLarge } from '@settledb/core';
 import { toWireError } from './server-errors';
-import { JSON_TYPE } from './wire';
+import { CACHING, JSON_TYPE } from './wire';
 
 export const failure = (status: number, name: string, reason: string): DatabaseError =>
   new DatabaseError({ status, name, reason });
@@ -50,7 +50,7 @@ export function jsonResponse(status: number, value: unknown, headers?: HeaderLis
 }
 
 export function jsonTextResponse(status: number, text: string, headers?: HeaderList): Answer {
-  const all: Record<string, string> = { 'content-type': JSON_TYPE, 'cache-control': 'must-revalidate' };
+  const all: Record<string, string> = { 'content-type': JSON_TYPE, 'cache-control': CACHING };
   // One by one, because adding to a spread object costs Node 20 1.8 µs per field (decisions/0019).
   for (const name in headers) all[name] = headers[name]!;
   return new TextAnswer(status, text, all);

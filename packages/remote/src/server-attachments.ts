@@ -20,7 +20,7 @@ import { agreedRev, checkRev, isKnown, notModified } from './server-docs';
 import type { ServerRequest } from './server-request';
 import { respondWith, toStream } from './server-streams';
 import { prepareWrite } from './server-write';
-import { DEFAULT_TYPE, encodeDocId, encodePart } from './wire';
+import { CACHING, DEFAULT_TYPE, encodeDocId, encodePart } from './wire';
 
 /** Ranges in one request; if there are more, they are ignored, as in CouchDB. */
 const MAX_RANGES = 9;
@@ -63,7 +63,7 @@ function headersOf({ content_type, digest, encoded_length }: OpenedAttachment) {
     etag: `"${digest.replace(/^md5-/, '')}"`,
     // A part of a compressed text is not the compression of any part.
     'accept-ranges': encoded_length === undefined ? 'bytes' : 'none',
-    'cache-control': 'must-revalidate',
+    'cache-control': CACHING,
     // A user who may write an attachment must not run scripts in the name of one who views it.
     'content-security-policy': 'sandbox',
     'x-content-type-options': 'nosniff',

@@ -27,7 +27,7 @@ import { type OpenDoc, openDoc, roomAhead, whileThere } from './server-opened';
 import { portionsOf } from './server-portions';
 import { type Element, gatheredResponse, listText, type Text } from './server-several';
 import { respondWith, textStream, toStream } from './server-streams';
-import { JSON_TYPE } from './wire';
+import { CACHING, JSON_TYPE } from './wire';
 
 /**
  * Documents read at a time by `_bulk_get`. One may be named as often as a request has room for, so they are never all held: with
@@ -246,7 +246,7 @@ async function asJson(context: DatabaseContext, sources: AsyncIterable<Source>):
   }
   return respondWith(
     200,
-    { 'content-type': JSON_TYPE, 'cache-control': 'must-revalidate' },
+    { 'content-type': JSON_TYPE, 'cache-control': CACHING },
     textStream(allText(results())),
   );
 }

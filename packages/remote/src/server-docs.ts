@@ -42,7 +42,7 @@ import type { ServerRequest } from './server-request';
 import { type Element, gatheredResponse, jsonOf, listText } from './server-several';
 import { respondWith, textStream, toStream } from './server-streams';
 import { checkSize, prepareWrite } from './server-write';
-import { encodeDocId, encodePart, JSON_TYPE } from './wire';
+import { CACHING, encodeDocId, encodePart, JSON_TYPE } from './wire';
 
 type Body = Record<string, unknown>;
 
@@ -91,7 +91,7 @@ export async function getDoc(context: DatabaseContext, id: string): Promise<Answ
 
 /** The document with the data of its attachments. */
 function wholeDoc(doc: OpenDoc, related: boolean, etag: { etag?: string }): Promise<Answer> {
-  const headers = { ...etag, 'cache-control': 'must-revalidate' };
+  const headers = { ...etag, 'cache-control': CACHING };
   if (!related) return respondWith(200, { ...headers, 'content-type': JSON_TYPE }, textStream(docJson(doc)));
   const boundary = uuid();
   const type = `multipart/related; boundary="${boundary}"`;
@@ -177,7 +177,7 @@ async function openRevs(
   const boundary = uuid();
   return respondWith(
     200,
-    { 'content-type': `multipart/mixed; boundary="${boundary}"`, 'cache-control': 'must-revalidate' },
+    { 'content-type': `multipart/mixed; boundary="${boundary}"`, 'cache-control': CACHING },
     toStream(writeMultipart(rows.map(partOf), boundary)),
   );
 }

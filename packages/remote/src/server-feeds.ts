@@ -17,7 +17,7 @@ import type { FeedRequest } from './server-changes';
 import { rowWithData } from './server-row-data';
 import { seqText } from './server-seq';
 import { begun, toStream } from './server-streams';
-import { JSON_TYPE } from './wire';
+import { CACHING, JSON_TYPE } from './wire';
 
 /** Characters gathered before they go to the stream: a row at a time would cost a system call each. */
 const PIECE_LENGTH = 64 * 1024;
@@ -25,11 +25,11 @@ const PIECE_LENGTH = 64 * 1024;
 /**
  * Of feeds that wait. nginx gathers some KB of an answer before it passes them on, unless it is told not to, and so does what compresses, in a
  * proxy or as middleware: no heartbeat would arrive, and a client would take the connection for dead after each half a minute without a
- * change. What nobody may compress has CouchDB's header alone.
+ * change. What nobody may compress has the header of other answers alone.
  */
 export function headersOf(feed: string, compressible: boolean): Readonly<Record<string, string>> {
   const isOfEvents = feed === 'eventsource';
-  const cached = isOfEvents ? 'no-cache' : 'must-revalidate';
+  const cached = isOfEvents ? 'no-cache' : CACHING;
   const waits = feed !== 'normal';
   return {
     'content-type': isOfEvents ? 'text/event-stream' : JSON_TYPE,

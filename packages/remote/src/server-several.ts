@@ -5,7 +5,7 @@
 import { badRequest, isObject } from '@settledb/core';
 import { type Answer, jsonTextResponse } from './server-answer';
 import { respondWith, textStream } from './server-streams';
-import { JSON_TYPE } from './wire';
+import { CACHING, JSON_TYPE } from './wire';
 
 /** Queries of one request, each a list of its own. */
 const MAX_QUERIES = 1_000;
@@ -97,6 +97,6 @@ export async function gatheredResponse(pieces: Text): Promise<Answer> {
     }
     if (text !== '') yield text;
   }
-  const headers = { 'content-type': JSON_TYPE, 'cache-control': 'must-revalidate' };
+  const headers = { 'content-type': JSON_TYPE, 'cache-control': CACHING };
   return respondWith(200, headers, textStream(all()));
 }

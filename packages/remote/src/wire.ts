@@ -7,6 +7,11 @@
 import { badRequest, conflict, DatabaseError, notFound, reservedId } from '@settledb/core';
 
 export const JSON_TYPE = 'application/json';
+/**
+ * CouchDB's answers lack `private`: a cache before the server that is told for how long to keep answers gives one user's to another who has no
+ * password, and old lists of changes to all.
+ */
+export const CACHING = 'private, must-revalidate';
 
 /** Prefixes whose slash stays a slash in a path: `_design/a%2Fb`, never `_design%2Fa%2Fb`. */
 const KEPT_PREFIXES = ['_design/', '_local/'];
