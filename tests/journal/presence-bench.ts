@@ -169,9 +169,11 @@ export class Context {
   isDeaf = false;
   onMissed = (): void => {};
   readFence: () => Promise<number>;
+  raiseFence: () => Promise<number>;
 
   constructor(world: World, locks: Locks | null = world.locks) {
     this.readFence = async () => world.fence;
+    this.raiseFence = async () => ++world.fence;
     const channel = new Channel('db', (message) => {
       if (!this.isDeaf || message.type === 'echo') this.presence.hear(message);
     });
@@ -180,7 +182,7 @@ export class Context {
       locks: (locks ?? undefined) as LockManager | undefined,
       channel,
       readFence: () => this.readFence(),
-      raiseFence: async () => ++world.fence,
+      raiseFence: () => this.raiseFence(),
       missed: () => {
         this.missed++;
         this.onMissed();

@@ -150,11 +150,56 @@ it('loses its lock to one that it does not hear, and then has the fence that was
   expect(world.locks.thefts).toBe(0);
   await world.pass(20);
   await written;
-  expect([world.locks.thefts, newcomer.presence.fence, blocked.presence.alone()]).toEqual([1, 1, false]);
+  expect([world.locks.thefts, newcomer.presence.fence, blocked.presence.alone()]).toEqual([1, 2, false]);
   // Its reader's question was enough for it to ask for the lock again.
   await world.settle();
   expect(modes(world.locks)).toEqual(['shared', 'shared']);
-  expect(blocked.presence.fence).toBe(1);
+  expect(blocked.presence.fence).toBe(2);
+});
+
+it('shuts out who has the lock before it takes it by force, whatever becomes of the theft', async () => {
+  for (const raises of [0, 1]) {
+    const world = new World();
+    const blocked = await Context.alone(world);
+    blocked.isDeaf = true;
+    // What a write of it compares that is under way, or comes before it hears of the theft.
+    const { fence } = blocked.presence;
+    const robber = new Context(world);
+    const raise = robber.raiseFence;
+    let left = raises;
+    robber.raiseFence = async () => {
+      if (left-- > 0) return raise();
+      throw new Error('no room'); // or it ends here
+    };
+    const ended = robber.write().catch((error: Error) => expect(error.message).toBe('no room'));
+    await world.pass(1010);
+    await ended;
+    expect(world.locks.thefts).toBe(raises);
+    const next = new Context(world);
+    const written = next.write();
+    await world.pass(1010);
+    await written;
+    next.readsAlone();
+    expect(world.fence).not.toBe(fence);
+  }
+});
+
+it('takes no lock by force that was given up meanwhile', async () => {
+  const world = new World();
+  const slow = await Context.alone(world);
+  slow.isDeaf = true;
+  const newcomer = new Context(world);
+  newcomer.raiseFence = async () => {
+    slow.presence.fenced(); // as a write of it finds
+    await world.settle();
+    return ++world.fence;
+  };
+  const written = newcomer.write();
+  await world.pass(1010);
+  await written;
+  expect([world.locks.thefts, modes(world.locks)]).toEqual([0, ['shared']]);
+  // By the fence that was read before the lock was asked for: its write is refused, and it asks again.
+  expect(newcomer.presence.fence).toBe(0);
 });
 
 it('asks for the lock anew when a write met another fence', async () => {

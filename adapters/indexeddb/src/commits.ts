@@ -183,7 +183,7 @@ function droppingAll(store: IDBObjectStore, numbers: readonly number[]): Asking[
   return requests;
 }
 
-/** Barriers are forgotten after this many thefts: a commit sent so long ago is no longer on its way. */
+/** Barriers are forgotten after this many, two of each theft: a commit sent so long ago is no longer on its way. */
 const BARRIERS_MAX = 64;
 
 /**

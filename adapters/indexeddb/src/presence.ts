@@ -5,7 +5,7 @@
  *
  *   newcomer:  exclusive at once? ── yes ─→ solo
  *                 └─ no: asks for shared (queued), says hello ─→ the solo one lets go, asks for shared too ─→ both shared
- *   silence:   after STEAL_AFTER_MS the newcomer takes the lock by force and raises the fence in the database
+ *   silence:   after STEAL_AFTER_MS the newcomer raises the fence in the database, takes the lock by force, and raises it again
  *
  * Three guards keep `alone` from being true wrongly:
  * - fresh: only after a read or append that began under the lock; what was committed before that would never be asked for.
@@ -276,7 +276,7 @@ export class Presence {
     this.#host.channel.post({ type: 'hello' });
     // Measured in parts: if everything stood still, the holder has yet to hear the hello.
     const stopStealing = after(STEAL_AFTER_MS, () => {
-      this.#steal(locks).catch((cause) => giveUp.abort(cause));
+      this.#steal(locks, giveUp.signal).catch((cause) => giveUp.abort(cause));
     });
     try {
       const hold = await waiting;
@@ -290,8 +290,14 @@ export class Presence {
     this.#host.missed();
   }
 
-  /** The fence is raised under the lock: nobody can become solo before those who lost the lock are shut out. */
-  async #steal(locks: LockManager): Promise<void> {
+  /**
+   * The fence is raised under the lock: nobody can become solo before those who lost the lock are shut out. And before it, since the
+   * storage may refuse, or this context end, when the lock is taken: then nobody would be shut out. That fence is not this context's:
+   * it may have got the lock, and lost it again, before that was raised.
+   */
+  async #steal(locks: LockManager, over: AbortSignal): Promise<void> {
+    await this.#host.raiseFence();
+    if (this.#hold !== undefined || over.aborted) return; // it was given meanwhile, or nobody waits for it
     const hold = await acquire(locks, this.#lockName, { mode: 'exclusive', steal: true });
     try {
       this.#fence = await this.#host.raiseFence();
