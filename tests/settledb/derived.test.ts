@@ -52,6 +52,11 @@ it('goes to what the constructor makes of a name, and to databases that are give
   const db = opened(new Prefixed('notes'));
   await db.put({ _id: 'a' });
   expect(await db.replicate.to('backup')).toMatchObject({ docs_written: 1 });
+  // One that bears the name which the class makes of another, and is kept elsewhere.
+  const elsewhere = { ...memory(), name: 'elsewhere' };
+  const former = opened(new SettleDB('own-moved', { adapter: elsewhere }));
+  await former.put({ _id: 'c' });
+  expect(await Prefixed.replicate(former, 'moved')).toMatchObject({ docs_written: 1 });
   const peer = opened(new SettleDB('backup', { adapter: memory() }));
   const notes = opened(new Notes());
   await notes.put({ _id: 'b' });

@@ -117,13 +117,15 @@ interface Given {
  * @throws TypeError
  */
 function checkIsNamed(handle: Database, name: string, peers: readonly Given[]): void {
-  const isOther = isUrl(name)
-    ? handle.adapter !== 'http'
-    : handle.name !== name && peers.some(({ peer }) => (peer as Named).name === handle.name);
-  if (isOther) throw new TypeError(`The class makes '${handle.name}' of another name: give it a database`);
+  const { name: made, adapter } = handle;
+  const isMade = ({ peer }: Given): boolean =>
+    (peer as Named).name === made && (peer as Named).adapter === adapter;
+  const isOther = isUrl(name) ? adapter !== 'http' : made !== name && peers.some(isMade);
+  if (isOther) throw new TypeError(`The class makes '${made}' of another name: give it a database`);
 }
 interface Named {
   readonly name?: unknown;
+  readonly adapter?: unknown;
 }
 
 /** Opens what is named, for as long as the feed goes on; nothing stays open where it does not begin. */
