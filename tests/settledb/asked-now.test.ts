@@ -126,10 +126,17 @@ const READS: Record<string, (db: SettleDB, first: string) => Promise<unknown>> =
     await asked;
     return Object.keys((await db.getIndexes()).indexes.at(-1)!.def.fields[0]!)[0];
   },
+  async deleteIndex(db) {
+    const index = { ddoc: '!one', name: 'x' };
+    const asked = db.deleteIndex(index);
+    index.ddoc = '!other';
+    await asked;
+    return (await db.getIndexes()).indexes[1]!.ddoc === '_design/!other' && 'a';
+  },
 };
 
 describe.each(Object.entries(READS))('%s', (_, read) => {
-  it.each(['opens', 'is open'])('of a database that %s', async (state) => {
+  it.each(['opens', 'is open', 'was queried'])('of a database that %s', async (state) => {
     const options = { adapter: memory() };
     const names = name();
     const one = new SettleDB(names, options);
@@ -138,8 +145,14 @@ describe.each(Object.entries(READS))('%s', (_, read) => {
     const { rev } = await one.put({ _id: 'a', _attachments: text('YQ==') });
     await one.put({ _id: 'a', _rev: rev, _attachments: text('YWI=') });
     await one.put({ _id: 'b' });
+    const language = 'query';
+    const views = {
+      x: { map: { fields: { x: 'asc' } }, reduce: '_count', options: { def: { fields: ['x'] } } },
+    };
+    await one.bulkDocs(['one', 'other'].map((ddoc) => ({ _id: `_design/!${ddoc}`, language, views })));
     const db = state === 'opens' ? new SettleDB(names, options) : one;
     onTestFinished(() => db.close());
+    if (state === 'was queried') await db.getIndexes();
     expect(await read(db, rev)).toBe('a');
   });
 });

@@ -466,7 +466,8 @@ export class SettleDB<Content extends AnyContent = AnyContent>
     index: { readonly ddoc: string | null; readonly name: string; readonly type?: string },
     options: CallOptions = {},
   ): Promise<{ readonly ok: true }> {
-    return this.#ask((queries) => queries.deleteIndex(index, options), options);
+    const asked = askedNow(index);
+    return this.#ask((queries) => queries.deleteIndex(asked, options), options);
   }
 
   /**
