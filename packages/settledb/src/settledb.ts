@@ -261,8 +261,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
   /** For options of which it is not known whether they have `open_revs`. */
   get(id: string, options?: GetOptions): Promise<ExistingDoc<Content> | OpenRevsRow<Content>[]>;
   get(id: string, options?: GetOptions): Promise<never> {
-    const asked = askedNow(options);
-    return this.#run((database) => database.get(id, asked as never) as Promise<never>, asked);
+    return this.#run((database, asked) => database.get(id, asked as never) as Promise<never>, options);
   }
 
   /**
@@ -273,8 +272,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
   put(doc: Tombstone | ReservedDoc, options?: BulkDocsOptions): Promise<Written>;
   put(doc: object, options?: BulkDocsOptions): Promise<Written> {
     const given = this.#taken(doc, asOfNow) as Doc;
-    const asked = askedNow(options);
-    return this.#run((database) => database.put(given, asked), asked);
+    return this.#run((database, asked) => database.put(given, asked), options);
   }
 
   /** As {@link put}, with a random id unless the document has one. */
@@ -313,13 +311,14 @@ export class SettleDB<Content extends AnyContent = AnyContent>
     options?: BulkDocsOptions,
   ): Promise<BulkDocsRow[]> {
     const given = this.#taken(docs, allAsOfNow) as readonly Doc[];
-    const asked = askedNow(options);
-    return this.#run((database) => database.bulkDocs(given, asked), asked) as Promise<BulkDocsRow[]>;
+    return this.#run((database, asked) => database.bulkDocs(given, asked), options) as Promise<BulkDocsRow[]>;
   }
 
   bulkGet(request: BulkGetRequest & BulkGetOptions): Promise<BulkGetResult<Content>> {
-    const asked = askedNow(request);
-    return this.#run((database) => database.bulkGet(asked) as Promise<BulkGetResult<Content>>, asked);
+    return this.#run(
+      (database, asked) => database.bulkGet(asked) as Promise<BulkGetResult<Content>>,
+      request,
+    );
   }
 
   /** Documents by id: all, a range, or those named by `keys`, of which some may be missing. */
@@ -328,8 +327,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
   ): Promise<AllDocsResult<Content, AllDocsRow<Content>>>;
   allDocs(options?: AllDocsOptions): Promise<AllDocsResult<Content, KeyRow<Content>>>;
   allDocs(options?: AllDocsOptions): Promise<never> {
-    const asked = askedNow(options);
-    return this.#run((database) => database.allDocs(asked) as Promise<never>, asked);
+    return this.#run((database, asked) => database.allDocs(asked) as Promise<never>, options);
   }
 
   /** What changed, once or from now on: iterate over it, listen to it, or await its result. It ends with this handle. */
@@ -339,7 +337,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
 
   revsDiff(revs: Record<string, readonly Rev[]>, options?: CallOptions): Promise<RevsDiffResult> {
     const asked = askedNow(revs);
-    return this.#run((database) => database.revsDiff(asked, options), options);
+    return this.#run((database, more) => database.revsDiff(asked, more), options);
   }
 
   info(options?: CallOptions): Promise<DatabaseInfo> {
@@ -372,23 +370,21 @@ export class SettleDB<Content extends AnyContent = AnyContent>
     name: string,
     options?: CallOptions & { readonly rev?: Rev | undefined },
   ): Promise<BinaryData> {
-    const asked = askedNow(options);
-    return this.#run((database) => database.getAttachment(id, name, asked), asked);
+    return this.#run((database, asked) => database.getAttachment(id, name, asked), options);
   }
 
   /** One attachment to be read as a stream, or a part of it. @throws not_found */
   openAttachment(id: string, name: string, options?: OpenAttachmentOptions): Promise<OpenedAttachment> {
-    const asked = askedNow(options);
-    return this.#run((database) => database.openAttachment(id, name, asked), asked);
+    return this.#run((database, asked) => database.openAttachment(id, name, asked), options);
   }
 
   /** Takes one attachment off a document. @throws conflict, not_found */
   removeAttachment(id: string, name: string, rev: Rev, options?: CallOptions): Promise<Written> {
-    return this.#run((database) => database.removeAttachment(id, name, rev, options), options);
+    return this.#run((database, asked) => database.removeAttachment(id, name, rev, asked), options);
   }
 
   compact(options?: CallOptions & { readonly interval?: number }): Promise<{ ok: true }> {
-    return this.#run((database) => database.compact(options), options);
+    return this.#run((database, asked) => database.compact(asked), options);
   }
 
   purge(
@@ -396,7 +392,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
     rev: Rev,
     options?: CallOptions,
   ): Promise<{ ok: true; deletedRevs: Rev[]; documentWasRemovedCompletely: boolean }> {
-    return this.#run((database) => database.purge(id, rev, options), options);
+    return this.#run((database, asked) => database.purge(id, rev, asked), options);
   }
 
   /**
@@ -579,8 +575,13 @@ export class SettleDB<Content extends AnyContent = AnyContent>
     return current !== undefined && this.#queries.ready(current) !== undefined ? given : askedNow(given);
   }
 
-  #run<T>(work: (database: Database) => Promise<T>, options: CallOptions | null | undefined): Promise<T> {
-    return this.#connection.run(work, options?.signal);
+  /** @param work is given the options as they are now, whatever it waits for */
+  #run<T, O extends CallOptions | null | undefined>(
+    work: (database: Database, asked: O) => Promise<T>,
+    options: O,
+  ): Promise<T> {
+    const asked = askedNow(options);
+    return this.#connection.run((database) => work(database, asked), asked?.signal);
   }
 
   #ask<T>(

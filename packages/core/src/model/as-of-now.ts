@@ -22,7 +22,7 @@ export function allAsOfNow(input: unknown): unknown {
 }
 
 /**
- * What a query was given: lists and plain objects anew, all else (patterns, dates, signals) as it is. What would be refused, as a cycle,
+ * What a call was given: lists and plain objects anew, all else (patterns, dates, signals) as it is. What would be refused, as a cycle,
  * stays too, and is refused when it is read.
  */
 export function askedNow<T>(given: T): T {
