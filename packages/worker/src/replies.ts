@@ -2,6 +2,7 @@
 import { type BulkDocsRow, badRequest } from '@settledb/core';
 import { flatRows, inParts, isJsonAnswer, messageOf, transferables } from './answers';
 import { cloneable, encodeError } from './errors';
+import { keepForAWhile } from './kept-blobs';
 import { type Later, Outbox } from './outbox';
 import { jsonOf, type Out, parsed } from './said';
 import { bringsData } from './verbs';
@@ -24,7 +25,7 @@ const TEXTS_LENGTH = 2 * 1024 * 1024;
 /** Operations that are an answer, or a part of one. */
 const ANSWERING: ReadonlySet<Out[0]> = new Set(['ok', 'json', 'text', 'no', 'part', 'rows', 'message']);
 
-const NONE: Transferable[] = [];
+const NONE: readonly Out[] = [];
 
 interface RepliesOptions {
   /** See `HostContext`. */
@@ -41,7 +42,7 @@ export class Replies {
   readonly #endpoint: Endpoint;
   readonly #options: RepliesOptions;
   readonly #outbox: Outbox<Out>;
-  /** Operations that hold bytes or streams, which are handed over. */
+  /** Operations that may hold bytes, Blobs or streams. */
   readonly #bringing = new WeakSet<Out>();
   /** Characters of documents answered since a message was last full. */
   #length = 0;
@@ -52,7 +53,9 @@ export class Replies {
     this.#outbox = new Outbox((ops) => this.#post(ops), HOPS);
   }
 
-  add(op: Out): void {
+  /** @param brings whether there may be bytes in it */
+  add(op: Out, brings = false): void {
+    if (brings) this.#bringing.add(op);
     this.#outbox.add(op);
   }
 
@@ -124,10 +127,9 @@ export class Replies {
     if (this.#options.isShut()) return;
     try {
       const text = asText ? jsonOf(ops) : undefined;
-      this.#endpoint.postMessage(
-        text ?? ops.flatMap(parsed),
-        text === undefined ? this.#broughtBy(ops) : NONE,
-      );
+      const bringing = text === undefined ? ops.filter((op) => this.#bringing.has(op)) : NONE;
+      this.#endpoint.postMessage(text ?? ops.flatMap(parsed), broughtBy(bringing));
+      if (bringing.length > 0) keepForAWhile(bringing);
       this.#options.sent();
     } catch (error) {
       if (ops.length > 1) for (const op of ops) this.#post([op]);
@@ -135,12 +137,6 @@ export class Replies {
       else if (asText) this.#post(ops, false);
       else this.#refused(ops[0]!, error);
     }
-  }
-
-  /** What exactly these operations hold: what is transferred with a message that does not contain it is lost. */
-  #broughtBy(ops: readonly Out[]): Transferable[] {
-    const brought = ops.filter((op) => this.#bringing.has(op)).flatMap(([, , value]) => transferables(value));
-    return [...new Set(brought)];
   }
 
   /** A verb's answer, a part of it, or an item of a feed cannot cross: what else comes of that call is of no use any more. */
@@ -152,6 +148,15 @@ export class Replies {
     if (items === undefined) this.#options.unfit(op[1]);
     this.#endpoint.postMessage([items === undefined ? ['end', op[1], { error }] : ['items', op[1], items]]);
   }
+}
+
+/**
+ * What exactly these operations hold: what is transferred with a message that does not contain it is lost. What a feed tells is left as it
+ * is, since others may follow the same one.
+ */
+function broughtBy(ops: readonly Out[]): Transferable[] {
+  const brought = ops.filter(([kind]) => ANSWERING.has(kind)).flatMap(([, , value]) => transferables(value));
+  return [...new Set(brought)];
 }
 
 const uncrossable = (cause: unknown): ReturnType<typeof encodeError> =>

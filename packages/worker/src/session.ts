@@ -12,7 +12,7 @@ import { FeedPump } from './feed-pump';
 import { Replies } from './replies';
 import type { Out } from './said';
 import { leaveStream, transfers, withErrors, withoutStream } from './streams';
-import { callVerb, type FeedLike, type Hosted } from './verbs';
+import { bringsData, callVerb, type FeedLike, type Hosted } from './verbs';
 import { type ClientOp, type Crossing, type DocTexts, type Endpoint, type Message, opsIn } from './wire';
 
 /** A handle that could not be opened. As in the page, it can be closed all the same. */
@@ -248,12 +248,14 @@ export class Session {
     of: string | undefined,
   ): void {
     if (this.#leaving) return;
-    const pump = new FeedPump(id, credit, (op) => this.#replies.add(op));
+    let brings = false;
+    const pump = new FeedPump(id, credit, (op) => this.#replies.add(op, brings));
     this.#feeds.set(id, pump);
     pump.onEnd = () => this.#feeds.delete(id);
     void pump.run(() => {
       const hosted = this.#hosted(number);
       const args = this.#decode(crossing, undefined, () => new AbortController().signal, false);
+      brings = bringsData(verb, args);
       // Asked before the feed begins, and so answered before it has told anything.
       if (of !== undefined) hosted.id?.().then((now) => now !== of && pump.cancel(), ignore);
       if (verb === 'changes') pump.tellStart(hosted, args[0]);
