@@ -53,6 +53,10 @@ const equal = (one: unknown, other: unknown): boolean => compareKeys(one, other)
 const inList = (list: unknown, value: unknown): boolean =>
   (list as unknown[]).some((each) => equal(each, value));
 
+/** A list alone in an `$all` may be the value itself. */
+const isWhole = ([first, ...more]: readonly unknown[], list: unknown): boolean =>
+  more.length === 0 && Array.isArray(first) && equal(first, list);
+
 function holds(operator: string, given: unknown, found: unknown): boolean {
   const order = compareKeys(found, given instanceof RegExp ? null : given);
   const list = Array.isArray(found) ? found : undefined;
@@ -77,7 +81,7 @@ function holds(operator: string, given: unknown, found: unknown): boolean {
       return (
         list !== undefined &&
         (given as unknown[]).length > 0 &&
-        (given as unknown[]).every((each) => inList(list, each))
+        ((given as unknown[]).every((each) => inList(list, each)) || isWhole(given as unknown[], list))
       );
     case '$size':
       return list?.length === given;

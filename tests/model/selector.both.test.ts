@@ -120,6 +120,10 @@ describe('a selector', () => {
     [{ 't.length': 2 }, ''],
     [{ t: { $all: ['x', 'y'] } }, 'aij'],
     [{ t: { $all: [] } }, ''],
+    // A list alone in it is the whole list, or an element of it.
+    [{ t: { $all: [['x', 'y']] } }, 'a'],
+    [{ t: { $not: { $all: [['x', 'y']] } } }, 'bcdefghij'],
+    [{ t: { $all: [['x', 'y'], 'x'] } }, ''],
     [{ t: { $size: 2 } }, 'afgj'],
     [{ t: { $size: 0 } }, 'c'],
     [{ t: { $elemMatch: { $eq: 'z' } } }, 'i'],

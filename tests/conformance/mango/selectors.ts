@@ -108,6 +108,7 @@ export function selectorsConformance(context: MangoContext): void {
     ['$in on lists and others', { tags: { $in: ['x'] } }, ['ann', 'dan']],
     ['$nin', { tags: { $nin: ['x'] } }, ['bob', 'eve']],
     ['$all', { tags: { $all: ['y', 'x'] } }, ['ann']],
+    ['$all of one list', { tags: { $all: [['x', 'y']] } }, ['ann']],
     ['$elemMatch', { tags: { $elemMatch: { $gt: 'x' } } }, ['ann', 'eve']],
     ['$allMatch', { tags: { $allMatch: { $eq: 'y' } } }, ['eve']],
     ['$keyMapMatch', { name: { $keyMapMatch: { $eq: 'first' } } }, ['ann', 'bob', 'cid', 'dan', 'eve']],

@@ -75,7 +75,10 @@ function elementAccessOf(test: FieldTest): ElementAccess | undefined {
   const { value } = test;
   const name = operatorOf(test);
   if (name === '$in') return access(points(value as unknown[]), scalars(value as unknown[]));
-  if (name === '$all') return access(points((value as unknown[]).slice(0, 1)));
+  if (name === '$all') {
+    const first = points((value as unknown[]).slice(0, 1));
+    return access(first, first); // As an element; and a list that is given alone may be the whole value.
+  }
   if (name !== '$elemMatch' || !isGroup(value)) return undefined;
   const element = conjunctionOf(formulaOf(value as Selector)).fields.get('[]');
   return element && access(element.values);
