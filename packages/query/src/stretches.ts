@@ -15,6 +15,11 @@ import { isFailed } from './reducers';
 const ROWS_MIN = 64;
 /** Stretches stored by one answer: some ms of work. The next answer stores more. */
 const STORED_MAX = 2_000;
+/**
+ * Most reduces whose states one run keeps. Each text that a reduce of a map ever had would else leave a state in every run, for as long
+ * as its rows stay, and each answer would parse them all: hardly a map has more at a time.
+ */
+const STATES_MAX = 32;
 
 /** @param state of the index when the stretches were reduced: if it has changed since, nothing is stored */
 export async function storeStretches(
@@ -86,12 +91,21 @@ function rowOf(
   const other = firstEndingAfter(present, from);
   if (other !== undefined && other.from < to) {
     if (other.from !== from || other.to !== to) return undefined;
-    return { ...other.row, values: valuesOf(statesOf(other.row).set(reducer, stretch.state)) };
+    return { ...other.row, values: valuesOf(withState(statesOf(other.row), reducer, stretch.state)) };
   }
   const { key, id, n } = stretch.first;
   const { end, last } = stretch;
   const values = valuesOf(new Map([[reducer, stretch.state]]));
   return { tag, key, id, n, end_key: end.key, end_id: end.id, end_n: end.n, last, values };
+}
+
+/** With `state` as the last one. The oldest goes if there are too many. */
+function withState(states: Map<string, Loose>, reducer: string, state: Loose): ReadonlyMap<string, Loose> {
+  states.delete(reducer);
+  states.set(reducer, state);
+  const [oldest] = states.keys();
+  if (states.size > STATES_MAX) states.delete(oldest!); // There is one, since it was set.
+  return states;
 }
 
 interface Run {
