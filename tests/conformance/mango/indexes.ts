@@ -247,14 +247,19 @@ export function indexesConformance(context: MangoContext): void {
   it('refuses what is no request, and says what is wrong with a design document', async () => {
     const db = await context.with(
       { _id: '_design/js', language: 'javascript', views: {} },
-      { _id: '_design/view', views: { a: { map: 'function () {}' } } },
+      { _id: '_design/view', language: 'query', views: { a: { map: 'function () {}' } } },
+      // Without a language it is JavaScript, which CouchDB would not run any more if it said `query`.
+      { _id: '_design/unsaid', validate_doc_update: 'function () {}', views: { v: { map: '() => {}' } } },
+      { _id: '_design/bare' },
     );
     for (const request of [undefined, null, 'a', 7])
       await expect(db.createIndex(request as never)).rejects.toThrow('provide an index');
     const index = { fields: ['a'], name: 'a' };
-    await expect(db.createIndex({ ...index, ddoc: 'js' })).rejects.toMatchObject({
-      name: 'invalid_ddoc_lang',
-    });
+    for (const ddoc of ['js', 'unsaid', 'bare'])
+      await expect(db.createIndex({ ...index, ddoc })).rejects.toMatchObject({
+        status: 400,
+        name: 'invalid_ddoc_lang',
+      });
     await expect(db.createIndex({ ...index, ddoc: 'view' })).rejects.toMatchObject({ name: 'invalid_ddoc' });
   });
 }

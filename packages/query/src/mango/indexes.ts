@@ -135,20 +135,20 @@ export async function createIndex(
   for (let attempt = 1; ; attempt++) {
     const known = await getDesign(database, ddoc, signal);
     const isNewDesign = known === undefined;
-    const design = known ?? { _id: ddoc };
+    const design = known ?? { _id: ddoc, language: 'query' };
     checkDesign(design, name);
     const views = design.views ?? {};
     if (Object.hasOwn(views, name) && sameMap(views[name]!, view))
       return { result: 'exists', id: ddoc, name, isNewDesign };
-    const next = { ...design, language: 'query', views: { ...views, [name]: view } };
+    const next = { ...design, views: { ...views, [name]: view } };
     if (await tryPut(database, next, signal, attempt))
       return { result: 'created', id: ddoc, name, isNewDesign };
   }
 }
 
-function checkDesign({ _id, language, views }: Design, name: string): void {
-  const isQuery = language === undefined || language === 'query';
-  if (!isQuery)
+/** Of the language `query`: one that names none is in JavaScript, and would be no more if it were given the other. */
+function checkDesign({ _id, language = 'javascript', views }: Design, name: string): void {
+  if (language !== 'query')
     throw invalid(
       'invalid_ddoc_lang',
       `Existing design doc has an invalid language: ${_id} is in ${language}`,
