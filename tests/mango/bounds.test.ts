@@ -8,6 +8,7 @@ import { formulaOf } from '../../packages/query/src/mango/formula';
 import { SORT_BUDGET, type Sorted, TopOf } from '../../packages/query/src/mango/in-memory';
 import { keysOf } from '../../packages/query/src/mango/mango-index';
 import { normalizeSelector } from '../../packages/query/src/mango/normalize';
+import { makePlan } from '../../packages/query/src/mango/planner';
 import { projectedPaths } from '../../packages/query/src/mango/project';
 import { Slices } from '../../packages/query/src/slices';
 import { naiveMango, realMango } from './support';
@@ -78,6 +79,18 @@ describe('a plan for many conditions on one field', () => {
     expect(execution_stats!.total_docs_examined).toBeLessThan(300);
     await db.destroy();
   });
+});
+
+it('a union has no more ids than ranges, whatever list a branch of an $or names', () => {
+  const index = { ddoc: '_design/a', name: 'a', fields: [{ name: 'a', direction: 'asc' }] } as const;
+  const planned = (ids: number) => {
+    // More than a call takes arguments.
+    const $in = Array.from({ length: ids }, (_, n) => `d${n}`);
+    const exact = normalizeSelector({ $or: [{ _id: { $in } }, { a: 1 }] });
+    return makePlan({ exact, sort: [] }, [index]);
+  };
+  expect(planned(400)).toMatchObject({ kind: 'gather', ids: { length: 400 } });
+  expect(planned(600_000).kind).toBe('scan');
 });
 
 it('documents are tested in slices, between which other tasks have their turn', async () => {

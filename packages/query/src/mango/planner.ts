@@ -177,8 +177,9 @@ function unionAccess(indexes: readonly MangoIndex[], conjunction: Conjunction): 
   return unionOf(indexes, conjunction);
 }
 
+/** None for more ids than a union has. */
 function lookUp(ids: Intervals): Parts | undefined {
-  return narrowness(ids) === 3
+  return ids.length <= MAX_RANGES && narrowness(ids) === 3
     ? { accesses: [], ids: ids.map((each) => pointOf(each)!.key as string) }
     : undefined;
 }
