@@ -99,12 +99,14 @@ function rowOf(
   return { tag, key, id, n, end_key: end.key, end_id: end.id, end_n: end.n, last, values };
 }
 
-/** With `state` as the last one. The oldest goes if there are too many. */
+/** With `state` as the last one. The oldest go if there are too many. */
 function withState(states: Map<string, Loose>, reducer: string, state: Loose): ReadonlyMap<string, Loose> {
   states.delete(reducer);
   states.set(reducer, state);
-  const [oldest] = states.keys();
-  if (states.size > STATES_MAX) states.delete(oldest!); // There is one, since it was set.
+  for (const oldest of states.keys()) {
+    if (states.size <= STATES_MAX) break;
+    states.delete(oldest);
+  }
   return states;
 }
 
