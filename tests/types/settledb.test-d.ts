@@ -82,8 +82,14 @@ export async function typed(adapter: Adapter): Promise<void> {
   await db.get('a', { revisions: true });
 
   const { rows } = await db.allDocs({ include_docs: true });
-  for (const row of rows) if (row.doc) same<typeof row.doc.text, string>(true);
+  for (const row of rows) same<typeof row.doc, ExistingDoc<Note>>(true);
   same<(typeof rows)[number]['id'], string>(true);
+  const maybe = await db.allDocs({ include_docs: note.done });
+  // @ts-expect-error it was perhaps not asked for
+  maybe.rows[0]?.doc.text;
+  const found = await db.allDocs({ include_docs: true, keys: ['a', 'b'] });
+  for (const row of found.rows)
+    if (!row.error) same<typeof row.doc, ExistingDoc<Note> | null | undefined>(true);
   const named = await db.allDocs({ keys: ['a', 'b'] });
   for (const row of named.rows) {
     same<typeof row.id, string | undefined>(true);
@@ -238,7 +244,7 @@ export async function queried(db: SettleDB<Task>): Promise<void> {
   leave();
   leave.unsubscribe();
   live.subscribe({ next: ({ total_rows }) => total_rows, error: () => {}, complete: () => {} });
-  live.current?.rows[0]?.doc?.title;
+  live.current?.rows[0]?.doc.title;
   live.cancel();
   const few = db.live.allDocs({ keys: ['a'] }).current?.rows[0];
   if (few && !few.error) few.value.rev;
@@ -319,7 +325,24 @@ export function mapped(): void {
   void db.query({ map: (doc: Note, emit) => emit(doc.text.length), reduce: '_sum' });
   void db.query<string, number>('by-tag', { reduce: false }).then(({ rows }) => {
     for (const { key, value } of rows) same<typeof key | typeof value, string | number>(true);
+    for (const { id } of rows) same<typeof id, string>(true);
   });
+  void db
+    .query((doc, emit) => emit(doc.text), { key: 'a' })
+    .then(({ rows }) => {
+      for (const { id } of rows) same<typeof id, string>(true);
+    });
+  void db.query('by-tag', { group: true }).then(({ rows }) => {
+    for (const { id } of rows) same<typeof id, string | undefined>(true);
+  });
+  void db
+    .query((doc, emit) => emit(doc.text), { reduce: '_count' })
+    .then(({ rows }) => {
+      for (const { id } of rows) same<typeof id, string | undefined>(true);
+    });
+  // @ts-expect-error no note has that
+  void db.query((doc, emit) => emit(doc.title), { reduce: '_count' });
+  db.live.query('by-tag', { reduce: false }).subscribe(({ rows }) => rows[0]?.id.length);
   void db.live.query<[string, number]>('by-tag').subscribe(({ rows }) => rows[0]?.key[1].toFixed());
   const any: SettleDB = new SettleDB('any', { views: { done: (doc: Note, emit) => emit(doc.done) } });
   void any.query((doc: Note, emit) => emit(doc.text));

@@ -8,9 +8,11 @@ import {
   type CallOptions,
   checkSignal,
   type FindRequest,
+  type FullRow,
   type Json,
   type Loose,
   type MapFunction,
+  type MappedResult,
   onAbort,
   type ViewOptions,
   type ViewResult,
@@ -29,11 +31,27 @@ export interface LazyLive<Content extends AnyContent> {
   /** Rows of a view. */
   query<Key = Json, Value = Loose>(
     view: string | MapFunction<Content> | ViewSource<Content>,
+    options: ViewOptions & { reduce: false },
+  ): LiveQuery<MappedResult<Content, Key, Value>>;
+  /** Rows of a map function. */
+  query<Key = Json, Value = Loose>(
+    map: MapFunction<Content>,
+    options?: ViewOptions & { reduce?: false | undefined },
+  ): LiveQuery<MappedResult<Content, Key, Value>>;
+  /** Rows of a view, which may be reduced. */
+  query<Key = Json, Value = Loose>(
+    view: string | MapFunction<Content> | ViewSource<Content>,
     options?: ViewOptions,
   ): LiveQuery<ViewResult<Content, Key, Value>>;
+  /** Documents by id: all, or a range. With `include_docs` each row has its `doc`. */
+  allDocs(
+    options: AllDocsOptions & { include_docs: true; keys?: undefined },
+  ): LiveQuery<AllDocsResult<Content, FullRow<Content>>>;
+  /** Documents by id: all, or a range. */
   allDocs(
     options?: AllDocsOptions & { keys?: undefined },
   ): LiveQuery<AllDocsResult<Content, AllDocsRow<Content>>>;
+  /** Documents by id: all, a range, or those named by `keys`, of which some may be missing. */
   allDocs(options?: AllDocsOptions): LiveQuery<AllDocsResult<Content, KeyRow<Content>>>;
 }
 

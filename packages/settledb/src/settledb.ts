@@ -32,6 +32,7 @@ import {
   type ExistingDoc,
   type Explanation,
   type FindRequest,
+  type FullRow,
   type GetOptions,
   type IndexList,
   isDatabaseError,
@@ -39,6 +40,7 @@ import {
   type LocalDatabase,
   type Loose,
   type MapFunction,
+  type MappedResult,
   notAnObject,
   type OpenAttachmentOptions,
   type OpenedAttachment,
@@ -321,10 +323,15 @@ export class SettleDB<Content extends AnyContent = AnyContent>
     );
   }
 
-  /** Documents by id: all, a range, or those named by `keys`, of which some may be missing. */
+  /** Documents by id: all, or a range. With `include_docs` each row has its `doc`. */
+  allDocs(
+    options: AllDocsOptions & { include_docs: true; keys?: undefined },
+  ): Promise<AllDocsResult<Content, FullRow<Content>>>;
+  /** Documents by id: all, or a range. */
   allDocs(
     options?: AllDocsOptions & { readonly keys?: undefined },
   ): Promise<AllDocsResult<Content, AllDocsRow<Content>>>;
+  /** Documents by id: all, a range, or those named by `keys`, of which some may be missing. */
   allDocs(options?: AllDocsOptions): Promise<AllDocsResult<Content, KeyRow<Content>>>;
   allDocs(options?: AllDocsOptions): Promise<never> {
     return this.#run((database, asked) => database.allDocs(asked) as Promise<never>, options);
@@ -407,12 +414,30 @@ export class SettleDB<Content extends AnyContent = AnyContent>
    */
   query<Key = Json, Value = Loose>(
     view: string | MapFunction<Content> | ViewSource<Content>,
+    options: ViewOptions & { reduce: false },
+  ): Promise<MappedResult<Content, Key, Value>>;
+  /** Rows of a map function that is used this once, of which nothing is stored. */
+  query<Key = Json, Value = Loose>(
+    map: MapFunction<Content>,
+    options?: ViewOptions & { reduce?: false | undefined },
+  ): Promise<MappedResult<Content, Key, Value>>;
+  /**
+   * Rows of a view, which may be reduced: a stored one by name, or a map function that is used this once, of which nothing is stored.
+   *
+   * @typeParam Key what the map emits; it is not checked
+   * @param view `'ddoc/view'`; `'name'` for `'name/name'`, or for a view of the option `views`; a function; `{ map, reduce }`
+   * @throws not_found, query_parse_error; not_implemented for text without the option `evaluate`
+   */
+  query<Key = Json, Value = Loose>(
+    view: string | MapFunction<Content> | ViewSource<Content>,
+    options?: ViewOptions,
+  ): Promise<ViewResult<Content, Key, Value>>;
+  query(
+    view: string | MapFunction<Content> | ViewSource<Content>,
     options: ViewOptions = {},
-  ): Promise<ViewResult<Content, Key, Value>> {
+  ): Promise<never> {
     const asked = this.#asked(options);
-    return this.#ask((queries) => queries.query(view, asked), asked) as Promise<
-      ViewResult<Content, Key, Value>
-    >;
+    return this.#ask((queries) => queries.query(view, asked) as Promise<never>, asked);
   }
 
   /** Several queries of one stored view, answered in order. */

@@ -67,7 +67,7 @@ export class Catalogue {
   async follow(db: SettleDB<Place>): Promise<void> {
     const { rows, update_seq } = await db.allDocs({ include_docs: true, conflicts: true, update_seq: true });
     this.#sorted = undefined;
-    for (const row of rows) if ('doc' in row && row.doc) this.#take(row.doc);
+    for (const { doc } of rows) this.#take(doc);
     this.#draw();
     const feed = db.changes({ since: update_seq ?? 0, live: true, include_docs: true, conflicts: true });
     for await (const change of feed) {

@@ -88,12 +88,25 @@ export interface ViewRow<Content extends object = object, Key = Json, Value = Lo
   readonly doc?: ExistingDoc<Content> | null;
 }
 
+/** A row as it was mapped. */
+export interface MappedRow<Content extends object = object, Key = Json, Value = Loose>
+  extends ViewRow<Content, Key, Value> {
+  /** The document for which it was emitted. */
+  readonly id: string;
+}
+
 export interface ViewResult<Content extends object = object, Key = Json, Value = Loose> {
   /** How many rows the whole view has. Absent from reduced results, and so is `offset`. */
   readonly total_rows?: number;
   readonly offset?: number;
   readonly rows: readonly ViewRow<Content, Key, Value>[];
   readonly update_seq?: Seq;
+}
+
+/** The answer of a view that was certainly not reduced. */
+export interface MappedResult<Content extends object = object, Key = Json, Value = Loose>
+  extends ViewResult<Content, Key, Value> {
+  readonly rows: readonly MappedRow<Content, Key, Value>[];
 }
 
 /** A Mango selector: fields with conditions, and operators with a leading `$`. */

@@ -190,6 +190,11 @@ export interface AllDocsRow<Content extends object = object> {
   readonly doc?: ExistingDoc<Content> | null;
 }
 
+/** A row of `allDocs` with `include_docs` and without `keys`. */
+export interface FullRow<Content extends object = object> extends AllDocsRow<Content> {
+  readonly doc: ExistingDoc<Content>;
+}
+
 /** A key in `keys` that no document has. */
 export interface MissingRow {
   readonly key: string;
