@@ -7,6 +7,7 @@ import type {
   Change,
   ChangesOptions,
   Database,
+  Doc,
   ExistingDoc,
   FeedError,
   FindOptions,
@@ -76,6 +77,10 @@ export async function typed(adapter: Adapter): Promise<void> {
 
   const design = await db.get('_design/d');
   design.filters.f;
+  await db.put(design);
+  await db.put({ ...design, filters: {} });
+  await db.bulkDocs([design, { ...(await db.get(`_local/${note.text}`)), anything: 2 }]);
+  await db.put({ _id: `_design/${note.text}`, filters: {} });
   const leaves = await db.get('a', { open_revs: 'all' });
   for (const leaf of leaves) if ('ok' in leaf) same<typeof leaf.ok.text, string>(true);
   // @ts-expect-error no such option
@@ -122,6 +127,11 @@ export async function typed(adapter: Adapter): Promise<void> {
   }
   // @ts-expect-error the content is not a note's
   await db.bulkDocs([{ _id: 'a', text: 1 }]);
+  // @ts-expect-error a field no note has
+  await db.bulkDocs([{ _id: 'a', text: 'x', colour: 'red' }]);
+  // @ts-expect-error nor then
+  await db.bulkDocs({ docs: [{ _id: written.id, text: 'x', colour: 'red' }], new_edits: false });
+  await db.bulkDocs([{ _id: '_design/f', filters: {} }, { _id: '_local/l', anything: 1 }, { text: 'x' }]);
 
   const replication = db.replicate.to('https://couch.example/notes', { live: true, retry: true });
   replication.on('change', ({ docs_written }) => docs_written).cancel();
@@ -352,6 +362,12 @@ export function mapped(): void {
     views: { due: (doc: ExistingDoc<Task>, emit) => emit(doc.title) },
   });
   void tasks.query((doc, emit) => 'title' in doc && emit(doc.title));
+}
+
+/** The compiler tells most of the last overload, and wrappers take its arguments. */
+export function wrapped(db: SettleDB<Note>): void {
+  same<Parameters<typeof db.put>[0], Doc<Note> & { _id: string }>(true);
+  same<Parameters<typeof db.post>[0], Doc<Note>>(true);
 }
 
 /** Functions for any handle. */

@@ -96,12 +96,20 @@ interface Meta {
   readonly _rev: string;
 }
 
-type Combined<Content extends object> = {
-  [operator in '$and' | '$or' | '$nor']?: readonly TypedSelector<Content>[] | undefined;
-} & { $not?: TypedSelector<Content> | undefined } & { [path in Dotted<Content>]?: unknown };
+// Each has a name, by which the compiler's messages call it.
+type Combined<Content extends object> = Combinations<Content> & PathConditions<Content>;
+
+type Combinations<Content extends object> = {
+  $and?: readonly TypedSelector<Content>[] | undefined;
+  $or?: readonly TypedSelector<Content>[] | undefined;
+  $nor?: readonly TypedSelector<Content>[] | undefined;
+  $not?: TypedSelector<Content> | undefined;
+};
 
 /** Only the first name of a path is checked, and no name that has a dot in it (`'a\\.b'`). */
-type Dotted<Content> = `${Names<Content>}.${string}` | `${string}\\.${string}`;
+type PathConditions<Content> = {
+  [path in `${Names<Content>}.${string}` | `${string}\\.${string}`]?: unknown;
+};
 
 /** `undefined` as a condition asks for nothing. The content's own `readonly` would keep conditions from being added later. */
 type FieldConditions<Fields> = {

@@ -27,6 +27,7 @@ export {
   type DatabaseInfo,
   type Doc,
   type DocMeta,
+  type DocMetaInput,
   type Durability,
   type Emit,
   type Evaluate,

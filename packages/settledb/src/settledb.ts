@@ -258,7 +258,12 @@ export class SettleDB<Content extends AnyContent = AnyContent>
     id: string,
     options: GetOptions & { open_revs: 'all' | readonly Rev[] },
   ): Promise<OpenRevsRow<Content>[]>;
-  get(id: ReservedId, options?: GetOptions & { open_revs?: undefined }): Promise<ExistingDoc<AnyContent>>;
+  /** A document of the database's own kinds. @throws not_found */
+  get(
+    id: ReservedId,
+    options?: GetOptions & { open_revs?: undefined },
+  ): Promise<ExistingDoc<AnyContent> & { _id: ReservedId }>;
+  /** One document: its winner, or what `options` ask for. @throws not_found */
   get(id: string, options?: GetOptions & { open_revs?: undefined }): Promise<ExistingDoc<Content>>;
   /** For options of which it is not known whether they have `open_revs`. */
   get(id: string, options?: GetOptions): Promise<ExistingDoc<Content> | OpenRevsRow<Content>[]>;
@@ -266,20 +271,23 @@ export class SettleDB<Content extends AnyContent = AnyContent>
     return this.#run((database, asked) => database.get(id, asked as never) as Promise<never>, options);
   }
 
+  /** Stores a tombstone, or a document of the database's own kinds. @throws conflict */
+  put(doc: Tombstone | ReservedDoc, options?: BulkDocsOptions): Promise<Written>;
+  // The last of the overloads: that is the one of which the compiler says what is wrong.
   /**
    * Stores one document under its `_id`, as it is when this is called. To change a document, `_rev` must be the revision that is
    * changed. @throws conflict
    */
   put(doc: Doc<Content> & { _id: string }, options?: BulkDocsOptions): Promise<Written>;
-  put(doc: Tombstone | ReservedDoc, options?: BulkDocsOptions): Promise<Written>;
   put(doc: object, options?: BulkDocsOptions): Promise<Written> {
     const given = this.#taken(doc, asOfNow) as Doc;
     return this.#run((database, asked) => database.put(given, asked), options);
   }
 
   /** As {@link put}, with a random id unless the document has one. */
-  post(doc: Doc<Content>, options?: BulkDocsOptions): Promise<Written>;
   post(doc: Tombstone | ReservedDoc, options?: BulkDocsOptions): Promise<Written>;
+  /** As {@link put}, with a random id unless the document has one. */
+  post(doc: Doc<Content>, options?: BulkDocsOptions): Promise<Written>;
   async post(doc: BulkDoc<Content>, options?: BulkDocsOptions): Promise<Written> {
     // First what its `toJSON` says, which may name an id, and which a copy of its fields may not have.
     const said = asItSays(doc) as BulkDoc<Content>;

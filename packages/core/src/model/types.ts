@@ -154,11 +154,14 @@ export interface DocMeta {
   _local_seq?: Seq;
 }
 
+/** The fields of {@link DocMeta} as a user writes them. What is `undefined` is as good as left out. */
+// One type with a name, so that the compiler's messages, which list what an intersection consists of, stay readable.
+export type DocMetaInput = {
+  [field in keyof DocMeta]?: (field extends '_attachments' ? AttachmentsInput : DocMeta[field]) | undefined;
+};
+
 /** What a user writes: any JSON object, with those fields of {@link DocMeta} that are needed. */
-export type Doc<Content extends object = object> = Content & {
-  // What is `undefined` is as good as left out.
-  [field in keyof Omit<DocMeta, '_attachments'>]?: DocMeta[field] | undefined;
-} & { _attachments?: AttachmentsInput | undefined };
+export type Doc<Content extends object = object> = Content & DocMetaInput;
 
 /** What a user reads: a document that has an id and a revision. */
 export type ExistingDoc<Content extends object = object> = Content & DocMeta & { _rev: Rev };
