@@ -4,6 +4,7 @@
 import type {
   Adapter,
   AllDocsOptions,
+  AnySettleDB,
   Change,
   ChangesOptions,
   Database,
@@ -378,8 +379,7 @@ export async function ofAny<T extends object>(db: SettleDB<T>, selector: TypedSe
   if (doc) await db.put(doc);
   const change: Partial<T> = {};
   await db.put({ ...(await db.get('a')), ...change });
-  // biome-ignore lint/suspicious/noExplicitAny: as docs/migration.md says it
-  const compacted = (any: SettleDB<any>) => any.compact();
+  const compacted = (any: AnySettleDB) => any.compact();
   await compacted(db);
   await compacted(new SettleDB<Task>('tasks'));
 }

@@ -130,5 +130,5 @@ export type {
   Tombstone,
 } from './options';
 export type { Peer } from './peers';
-export type { RemoveOptions, SettleEvents } from './settledb';
+export type { AnySettleDB, RemoveOptions, SettleEvents } from './settledb';
 export { type StorageRoom, storage } from './storage';

@@ -101,8 +101,6 @@ import { asVerb, BOUND, refuseCallback, refuseOther } from './verbs';
 export interface SettleEvents {
   /** The database was opened, for the first time by this handle. The value is the handle. */
   created: unknown;
-  /** @internal The database is open: after `destroyed`, another one. */
-  opened: undefined;
   /** Somebody destroyed the database. */
   destroyed: undefined;
   /** The browser took the database away by itself; what was not replicated is lost. `destroyed` follows. */
@@ -147,6 +145,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
 
   /** The name as given; for a remote database the URL, without credentials. */
   readonly name: string;
+  /** Where it is kept, by the name of an adapter: `'indexeddb'`, `'file'`, `'memory'`; `'http'` behind a URL. */
   readonly adapter: string;
   /** Copies changes to a peer, or from one, as `replicate.to(peer, options)` and `replicate.from(peer, options)`. */
   readonly replicate: {
@@ -230,6 +229,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
       opened: (again) => {
         this.#queries.begin(this.#connection.current);
         if (!again) this.fire('created', this);
+        // For hosts, which tell their pages: after `destroyed`, it is another database.
         this.fire('opened');
       },
       // A handle may be kept for long, and must not keep what was in memory.
@@ -253,7 +253,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
     }
   }
 
-  /** One document: its winner, or what `options` ask for. @throws not_found */
+  /** Leaves of one document, or its revisions of a list. @throws not_found */
   get(
     id: string,
     options: GetOptions & { open_revs: 'all' | readonly Rev[] },
@@ -298,6 +298,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
 
   /** Deletes a document, leaving a bare tombstone that replicates. @throws conflict, not_found */
   remove(doc: { readonly _id: string; readonly _rev?: Rev }, options?: RemoveOptions): Promise<Written>;
+  /** Deletes the document of this id; `rev` must be its revision. @throws conflict, not_found */
   remove(id: string, rev: Rev, options?: BulkDocsOptions): Promise<Written>;
   async remove(
     doc: string | { readonly _id: string; readonly _rev?: Rev },
@@ -324,6 +325,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
     return this.#run((database, asked) => database.bulkDocs(given, asked), options) as Promise<BulkDocsRow[]>;
   }
 
+  /** Several documents, or revisions of them: of each its answer, in order. What is missing affects no other. */
   bulkGet(request: BulkGetRequest & BulkGetOptions): Promise<BulkGetResult<Content>> {
     return this.#run(
       (database, asked) => database.bulkGet(asked) as Promise<BulkGetResult<Content>>,
@@ -355,6 +357,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
     return this.#run((database, more) => database.revsDiff(asked, more), options);
   }
 
+  /** How many documents there are, and where the database stands. */
   info(options?: CallOptions): Promise<DatabaseInfo> {
     const name = this.#connection instanceof LocalConnection ? this.name : undefined;
     // A remote database has its own name.
@@ -374,6 +377,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
     type?: string,
     options?: CallOptions,
   ): Promise<Written>;
+  /** Puts one attachment on a document that is made for it. @throws conflict */
   putAttachment(id: string, name: string, data: AttachmentData, type?: string): Promise<Written>;
   putAttachment(...given: [string, string, never, never, never?, CallOptions?]): Promise<Written> {
     return this.#run((database) => database.putAttachment(...given), given[5]);
@@ -486,6 +490,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
     return this.#ask((queries) => queries.createIndex(asked, options), options);
   }
 
+  /** All indexes by fields, first that of all documents by id. */
   getIndexes(options: CallOptions = {}): Promise<IndexList> {
     return this.#ask((queries) => queries.getIndexes(options), options);
   }
@@ -650,6 +655,11 @@ export class SettleDB<Content extends AnyContent = AnyContent>
   }
 }
 
+/** A handle of documents of any kind: for functions that take whatever database there is. */
+// biome-ignore lint/suspicious/noExplicitAny: selectors make the class invariant, so a `SettleDB<Note>` is no `SettleDB<AnyContent>`
+export type AnySettleDB = SettleDB<any>;
+
+/** Options of `remove`. */
 export type RemoveOptions = BulkDocsOptions & { readonly rev?: Rev };
 
 /** The rest of making the class. @returns its own methods that know documents taken apart */

@@ -156,9 +156,11 @@ export interface ChangesOptions extends CallOptions, AttachmentsOptions {
   timeout?: number | false | undefined;
 }
 
+/** What `changes` gives: iterate over it, listen to it, or await its result. */
 export interface ChangesFeed<Content extends object = object>
   extends Feed<Change<Content>, ChangesResult<Content> | Cancelled> {}
 
+/** A database, wherever it is kept. Replication takes any object that has its methods. */
 export interface Database<Content extends object = object> {
   /** The name as given when it was opened, but never with credentials. */
   readonly name: string;

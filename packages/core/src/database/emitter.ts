@@ -48,10 +48,12 @@ export class Emitter<Events extends object = AnyEvents> {
     return this;
   }
 
+  /** As {@link on}. */
   addListener<E extends keyof Events & string>(event: E, listener: (value: Events[E]) => void): this {
     return this.on(event, listener);
   }
 
+  /** As {@link off}. */
   removeListener<E extends keyof Events & string>(event: E, listener: (value: Events[E]) => void): this {
     return this.off(event, listener);
   }
@@ -68,6 +70,7 @@ export class Emitter<Events extends object = AnyEvents> {
     return (this.#entries.get(event) ?? []).map((entry) => entry.listener);
   }
 
+  /** How many functions listen to `event` now. */
   listenerCount(event: keyof Events & string): number {
     return this.#entries.get(event)?.length ?? 0;
   }

@@ -27,15 +27,21 @@ export interface FeedEvents<Item, Result> {
   error: FeedError;
 }
 
+/** What goes on for a while: iterate over it, await its result, listen to it, end it. */
 export interface Feed<Item, Result, Events extends object = FeedEvents<Item, Result>>
   extends AsyncIterable<Item>,
     Promise<Result> {
   /** Iteration pulls: the feed reads on when the loop is done with an item. Leaving the loop cancels the feed. */
   [Symbol.asyncIterator](): AsyncIterator<Item>;
+  /** Calls `listener` at each `event` from now on. The same function added twice is called twice. */
   on<E extends keyof Events & string>(event: E, listener: (value: Events[E]) => void): this;
+  /** As {@link on}, for the next time only. */
   once<E extends keyof Events & string>(event: E, listener: (value: Events[E]) => void): this;
+  /** Removes the latest addition of `listener`; no error if there is none. */
   off<E extends keyof Events & string>(event: E, listener: (value: Events[E]) => void): this;
+  /** As {@link off}. */
   removeListener<E extends keyof Events & string>(event: E, listener: (value: Events[E]) => void): this;
+  /** Removes the listeners of `event`, or of all events. */
   removeAllListeners(event?: keyof Events & string): this;
   /** Whether it was cancelled, by {@link cancel}, its signal, or the end of its database. PouchDB's spelling. */
   readonly canceled: boolean;

@@ -26,6 +26,7 @@ export interface Unsubscribe {
   unsubscribe(): void;
 }
 
+/** A result that stays current while somebody iterates over it or subscribes to it. */
 export interface LiveQuery<Result> extends AsyncIterable<Result> {
   /** The latest result; `undefined` before the first. While nobody subscribes, it is what it was when somebody last did. */
   readonly current: Result | undefined;
