@@ -235,10 +235,18 @@ export async function queried(db: SettleDB<Task>): Promise<void> {
   await db.find({ selector: {}, sort: [{ due: 'up' }] });
   // @ts-expect-error a selector is needed
   await db.find({ limit: 1 });
+  const withFiles = await db.find({
+    selector: { _attachments: { $exists: true }, '_attachments.photo.length': { $gt: 1 } },
+    fields: ['_id', '_attachments'],
+  });
+  Object.keys(withFiles.docs[0]?._attachments ?? {});
+  // @ts-expect-error a list
+  await db.find({ selector: { _conflicts: true } });
 
   const created = await db.createIndex({ index: { fields: ['due'] }, name: 'due' });
   same<typeof created.result, 'created' | 'exists'>(true);
   await db.createIndex({ fields: [{ due: 'desc' }, 'owner.age'], partial_filter_selector: { done: false } });
+  await db.createIndex({ fields: ['_id'], partial_filter_selector: { _conflicts: { $exists: true } } });
   // @ts-expect-error no task has that
   await db.createIndex({ fields: ['dou'] });
   // @ts-expect-error no task has that

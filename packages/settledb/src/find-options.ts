@@ -2,7 +2,16 @@
  * Selectors and sorts that know the documents: a misspelt field or a comparison with another type is a compile error. If
  * the content is not described, any selector is accepted.
  */
-import type { ExistingDoc, FindRequest, FindResult, IndexFields, Loose, Selector } from '@settledb/core';
+import type {
+  ExistingDoc,
+  FindRequest,
+  FindResult,
+  IndexFields,
+  Loose,
+  Rev,
+  Selector,
+  Stub,
+} from '@settledb/core';
 import type { AnyContent } from './options';
 
 /** A {@link FindRequest} for documents with this content. */
@@ -91,9 +100,12 @@ type AcrossConditions<Content, All> = [All] extends [Content]
 /** The type of a field in any of the kinds that have it. */
 type FieldOf<All, Name> = All extends unknown ? (Name extends keyof All ? All[Name] : never) : never;
 
+/** The database's own fields that a query sees; `_conflicts` with the option, or in the filter of an index. */
 interface Meta {
   readonly _id: string;
-  readonly _rev: string;
+  readonly _rev: Rev;
+  readonly _attachments: Readonly<Record<string, Stub>>;
+  readonly _conflicts: readonly Rev[];
 }
 
 // Each has a name, by which the compiler's messages call it.
@@ -156,4 +168,4 @@ interface Operators<Value> {
 export type FieldPath<Content extends object> = string extends keyof Content
   ? string
   : Names<Content> | `${Names<Content>}.${string}`;
-type Names<Content> = Content extends unknown ? (keyof Content & string) | '_id' | '_rev' : never;
+type Names<Content> = Content extends unknown ? (keyof Content & string) | keyof Meta : never;
