@@ -5,16 +5,21 @@ import type {
   Adapter,
   AllDocsOptions,
   AnySettleDB,
+  BulkDoc,
+  BulkDocsOptions,
   Change,
   ChangesOptions,
   Database,
   Doc,
   ExistingDoc,
   FeedError,
+  FieldPath,
   FindOptions,
+  Found,
   GetOptions,
   Json,
   OpenRevsRow,
+  PutDoc,
   ReplicateOptions,
   SettleOptions,
   TypedSelector,
@@ -375,9 +380,25 @@ export function mapped(): void {
 
 /** The compiler tells most of the last overload, and wrappers take its arguments. */
 export function wrapped(db: SettleDB<Note>): void {
-  same<Parameters<typeof db.put>[0], Doc<Note> & { _id: string }>(true);
+  same<Parameters<typeof db.put>[0], PutDoc<Note>>(true);
   same<Parameters<typeof db.post>[0], Doc<Note>>(true);
 }
+
+/** What a class that derives, or code that only hands on, is given. */
+export class Counted<T extends object> extends SettleDB<T> {
+  count = 0;
+  override put(doc: PutDoc<T>, options?: BulkDocsOptions): Promise<Written> {
+    this.count++;
+    return super.put(doc, options);
+  }
+  override find<const Path extends FieldPath<T> = never>(
+    request: FindOptions<T, Path>,
+  ): Promise<Found<T, Path>> {
+    return super.find(request);
+  }
+}
+export const handOn = (db: Database<Note>, edit: BulkDoc<Note>): Promise<unknown> =>
+  Promise.all([db.put(edit), db.bulkDocs([edit, { _id: '_local/seen', at: 1 }])]);
 
 /** Functions for any handle. */
 export async function ofAny<T extends object>(db: SettleDB<T>, selector: TypedSelector<T>): Promise<void> {

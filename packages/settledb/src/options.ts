@@ -4,12 +4,10 @@
 import {
   type AllDocsRow,
   badRequest,
-  type Doc,
   type Durability,
   type Evaluate,
   type Loose,
   type MissingRow,
-  type Rev,
   type WriteFailure,
   type Written,
 } from '@settledb/core';
@@ -51,25 +49,6 @@ export type SettleOptions<Content extends object = Loose> = LocalSettleOptions<C
 /** Content of documents whose type is not given: any fields. */
 // biome-ignore lint/suspicious/noExplicitAny: without a type, fields are the program's own business
 export type AnyContent = Record<string, any>;
-
-/** Documents of the database's own kinds have fields of their own, whatever the others look like. */
-export type ReservedId = `_design/${string}` | `_local/${string}`;
-export type ReservedDoc<Id extends ReservedId = ReservedId> = {
-  _id: Id;
-  _rev?: Rev | undefined;
-  [field: string]: unknown;
-};
-/** An edit that deletes. */
-export type Tombstone = { _id: string; _rev?: Rev | undefined; _deleted: true };
-
-/** What `bulkDocs` takes, for each document. */
-export type BulkDoc<Content extends object> =
-  | Doc<Content>
-  | Tombstone
-  | ReservedDoc
-  // It is one already. But TypeScript tells members of a union apart by `_id` only where that of one is a single pattern, and else
-  // would let a note have any field, as a reserved document may.
-  | ReservedDoc<`_design/${string}`>;
 
 /** Members that the other kind of row has: `row.error` may be read from either, and tells them apart. */
 type Without<Keys extends string> = { readonly [key in Keys]?: never };

@@ -9,6 +9,7 @@ export {
   type AttachmentsInput,
   type AttachmentsOptions,
   type BinaryData,
+  type BulkDoc,
   type BulkDocsOptions,
   type BulkGetFailure,
   type BulkGetOptions,
@@ -56,8 +57,11 @@ export {
   type OpenAttachmentOptions,
   type OpenedAttachment,
   type OpenRevsRow,
+  type PutDoc,
   type Queries,
   type ReduceFunction,
+  type ReservedDoc,
+  type ReservedId,
   type Rev,
   type RevInfo,
   type Revisions,
@@ -67,6 +71,7 @@ export {
   type SortField,
   type Stub,
   type StubAttachment,
+  type Tombstone,
   type ViewInfo,
   type ViewOptions,
   type ViewResult,
@@ -120,14 +125,10 @@ export type { FieldPath, FindOptions, Found, IndexOptions, TypedSelector } from 
 export type { LazyLive as Live } from './live';
 export type {
   AnyContent,
-  BulkDoc,
   BulkDocsRow,
   KeyRow,
   LocalSettleOptions,
-  ReservedDoc,
-  ReservedId,
   SettleOptions,
-  Tombstone,
 } from './options';
 export type { Peer } from './peers';
 export type { AnySettleDB, RemoveOptions, SettleEvents } from './settledb';

@@ -14,6 +14,7 @@ import {
   askedNow,
   asOfNow,
   type BinaryData,
+  type BulkDoc,
   type BulkDocsOptions,
   type BulkGetOptions,
   type BulkGetRequest,
@@ -45,10 +46,14 @@ import {
   type OpenAttachmentOptions,
   type OpenedAttachment,
   type OpenRevsRow,
+  type PutDoc,
   type Queries,
+  type ReservedDoc,
+  type ReservedId,
   type Rev,
   type RevsDiffResult,
   setTakesApart,
+  type Tombstone,
   uuid,
   type ViewInfo,
   type ViewOptions,
@@ -80,16 +85,7 @@ import type { FieldPath, FindOptions, Found, IndexOptions } from './find-options
 import { setLife } from './life';
 import { type LazyLive, lazyLive } from './live';
 import { LocalConnection } from './local-connection';
-import type {
-  AnyContent,
-  BulkDoc,
-  BulkDocsRow,
-  KeyRow,
-  ReservedDoc,
-  ReservedId,
-  SettleOptions,
-  Tombstone,
-} from './options';
+import type { AnyContent, BulkDocsRow, KeyRow, SettleOptions } from './options';
 import { type MakeHandle, type Peer, replicateBetween, syncBetween } from './peers';
 import { placeOf } from './place';
 import { NO_ADAPTERS, type Platform } from './platform';
@@ -273,12 +269,12 @@ export class SettleDB<Content extends AnyContent = AnyContent>
 
   /** Stores a tombstone, or a document of the database's own kinds. @throws conflict */
   put(doc: Tombstone | ReservedDoc, options?: BulkDocsOptions): Promise<Written>;
-  // The last of the overloads: that is the one of which the compiler says what is wrong.
+  // Anything that can be put, for what is only handed on; and last, since of the last the compiler says what is wrong.
   /**
    * Stores one document under its `_id`, as it is when this is called. To change a document, `_rev` must be the revision that is
    * changed. @throws conflict
    */
-  put(doc: Doc<Content> & { _id: string }, options?: BulkDocsOptions): Promise<Written>;
+  put(doc: PutDoc<Content>, options?: BulkDocsOptions): Promise<Written>;
   put(doc: object, options?: BulkDocsOptions): Promise<Written> {
     const given = this.#taken(doc, asOfNow) as Doc;
     return this.#run((database, asked) => database.put(given, asked), options);

@@ -8,6 +8,7 @@ import type {
   AllDocsResult,
   AttachmentData,
   BinaryData,
+  BulkDoc,
   BulkDocsRow,
   BulkGetRequest,
   BulkGetResult,
@@ -15,7 +16,6 @@ import type {
   Change,
   ChangesResult,
   DatabaseInfo,
-  Doc,
   ExistingDoc,
   OpenedAttachment,
   OpenRevsRow,
@@ -178,7 +178,7 @@ export interface Database<Content extends object = object> {
   /** For options of which it is not known whether they have `open_revs`. */
   get(id: string, options?: GetOptions): Promise<ExistingDoc<Content> | OpenRevsRow<Content>[]>;
   /** One document, by its `_id`. @throws conflict and the validation errors */
-  put(doc: Doc<Content>, options?: BulkDocsOptions): Promise<Written>;
+  put(doc: BulkDoc<Content>, options?: BulkDocsOptions): Promise<Written>;
   /**
    * One answer per document, in order (with `new_edits: false`: failures only).
    *
@@ -186,7 +186,9 @@ export interface Database<Content extends object = object> {
    * the error has its `docId` and its `index` in the list. A conflict is the answer to its own document.
    */
   bulkDocs(
-    docs: readonly Doc<Content>[] | { readonly docs: readonly Doc<Content>[]; readonly new_edits?: boolean },
+    docs:
+      | readonly BulkDoc<Content>[]
+      | { readonly docs: readonly BulkDoc<Content>[]; readonly new_edits?: boolean },
     options?: BulkDocsOptions,
   ): Promise<BulkDocsRow[]>;
   bulkGet(request: BulkGetRequest & BulkGetOptions): Promise<BulkGetResult<Content>>;

@@ -163,6 +163,27 @@ export type DocMetaInput = {
 /** What a user writes: any JSON object, with those fields of {@link DocMeta} that are needed. */
 export type Doc<Content extends object = object> = Content & DocMetaInput;
 
+/** Documents of the database's own kinds have fields of their own, whatever the others look like. */
+export type ReservedId = `_design/${string}` | `_local/${string}`;
+export type ReservedDoc<Id extends ReservedId = ReservedId> = {
+  _id: Id;
+  _rev?: Rev | undefined;
+  [field: string]: unknown;
+};
+/** An edit that deletes. */
+export type Tombstone = { _id: string; _rev?: Rev | undefined; _deleted: true };
+
+/** What `bulkDocs` takes, for each document. */
+export type BulkDoc<Content extends object> = Doc<Content> | OtherEdit;
+/** What `put` takes. */
+export type PutDoc<Content extends object> = (Doc<Content> & { _id: string }) | OtherEdit;
+type OtherEdit =
+  | Tombstone
+  | ReservedDoc
+  // It is one already. But TypeScript tells members of a union apart by `_id` only where that of one is a single pattern, and else
+  // would let a note have any field, as a reserved document may.
+  | ReservedDoc<`_design/${string}`>;
+
 /** What a user reads: a document that has an id and a revision. */
 export type ExistingDoc<Content extends object = object> = Content & DocMeta & { _rev: Rev };
 
