@@ -269,6 +269,7 @@ export async function queried(db: SettleDB<Task>): Promise<void> {
   leave.unsubscribe();
   live.subscribe({ next: ({ total_rows }) => total_rows, error: () => {}, complete: () => {} });
   live.current?.rows[0]?.doc.title;
+  same<ThisParameterType<typeof live.subscribe>, void>(true);
   live.cancel();
   const few = db.live.allDocs({ keys: ['a'] }).current?.rows[0];
   if (few && !few.error) few.value.rev;

@@ -34,7 +34,7 @@ export interface LiveQuery<Result> extends AsyncIterable<Result> {
    * Calls the observer with the current result, if there is one, and with each that follows, until it leaves. What a listener throws harms no other:
    * it is reported as by an event listener. Bound, as the methods of a handle are: `useSyncExternalStore(live.subscribe, () => live.current)`.
    */
-  subscribe(observer: LiveObserver<Result>): Unsubscribe;
+  subscribe(this: void, observer: LiveObserver<Result>): Unsubscribe;
   /** Each pass of the loop gets the latest result: results that came while it was busy are skipped. */
   [Symbol.asyncIterator](): AsyncIterator<Result, undefined>;
   /** Ends the live result for everyone, as its `signal` does. */
