@@ -78,6 +78,9 @@ export async function typed(adapter: Adapter): Promise<void> {
   await db.put({ ...note, done: true });
   await db.remove(note);
   await db.remove(note._id, note._rev);
+  await db.remove({ _id: 'a', _rev: none }, { rev: none });
+  await db.bulkGet({ docs: [{ id: 'a', rev: none, atts_since: undefined }] });
+  await db.bulkDocs({ docs: [note], new_edits: note.done });
   // @ts-expect-error a revision is needed
   await db.remove('a');
 

@@ -133,7 +133,7 @@ export abstract class RemoteQueries<Content extends object> implements Required<
   }
 
   deleteIndex(
-    index: { readonly ddoc: string | null; readonly name: string; readonly type?: string },
+    index: { readonly ddoc: string | null; readonly name: string; readonly type?: string | undefined },
     options: CallOptions = {},
   ): Promise<{ readonly ok: true }> {
     const remove = async (http: Http): Promise<{ readonly ok: true }> => {

@@ -293,11 +293,14 @@ export class SettleDB<Content extends AnyContent = AnyContent>
   }
 
   /** Deletes a document, leaving a bare tombstone that replicates. @throws conflict, not_found */
-  remove(doc: { readonly _id: string; readonly _rev?: Rev }, options?: RemoveOptions): Promise<Written>;
+  remove(
+    doc: { readonly _id: string; readonly _rev?: Rev | undefined },
+    options?: RemoveOptions,
+  ): Promise<Written>;
   /** Deletes the document of this id; `rev` must be its revision. @throws conflict, not_found */
   remove(id: string, rev: Rev, options?: BulkDocsOptions): Promise<Written>;
   async remove(
-    doc: string | { readonly _id: string; readonly _rev?: Rev },
+    doc: string | { readonly _id: string; readonly _rev?: Rev | undefined },
     revOrOptions?: Rev | RemoveOptions,
     options: BulkDocsOptions = {},
   ): Promise<Written> {
@@ -314,7 +317,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
   bulkDocs(
     docs:
       | readonly BulkDoc<Content>[]
-      | { readonly docs: readonly BulkDoc<Content>[]; readonly new_edits?: boolean },
+      | { readonly docs: readonly BulkDoc<Content>[]; readonly new_edits?: boolean | undefined },
     options?: BulkDocsOptions,
   ): Promise<BulkDocsRow[]> {
     const given = this.#taken(docs, allAsOfNow) as readonly Doc[];
@@ -398,7 +401,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
     return this.#run((database, asked) => database.removeAttachment(id, name, rev, asked), options);
   }
 
-  compact(options?: CallOptions & { readonly interval?: number }): Promise<{ ok: true }> {
+  compact(options?: CallOptions & { readonly interval?: number | undefined }): Promise<{ ok: true }> {
     return this.#run((database, asked) => database.compact(asked), options);
   }
 
@@ -493,7 +496,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
 
   /** Removes an index, and its design document if nothing is left in it. @throws not_found */
   deleteIndex(
-    index: { readonly ddoc: string | null; readonly name: string; readonly type?: string },
+    index: { readonly ddoc: string | null; readonly name: string; readonly type?: string | undefined },
     options: CallOptions = {},
   ): Promise<{ readonly ok: true }> {
     const asked = askedNow(index);
@@ -656,7 +659,7 @@ export class SettleDB<Content extends AnyContent = AnyContent>
 export type AnySettleDB = SettleDB<any>;
 
 /** Options of `remove`. */
-export type RemoveOptions = BulkDocsOptions & { readonly rev?: Rev };
+export type RemoveOptions = BulkDocsOptions & { readonly rev?: Rev | undefined };
 
 /** The rest of making the class. @returns its own methods that know documents taken apart */
 function finished({ prototype }: { readonly prototype: SettleDB }) {

@@ -188,7 +188,7 @@ export interface Database<Content extends object = object> {
   bulkDocs(
     docs:
       | readonly BulkDoc<Content>[]
-      | { readonly docs: readonly BulkDoc<Content>[]; readonly new_edits?: boolean },
+      | { readonly docs: readonly BulkDoc<Content>[]; readonly new_edits?: boolean | undefined },
     options?: BulkDocsOptions,
   ): Promise<BulkDocsRow[]>;
   bulkGet(request: BulkGetRequest & BulkGetOptions): Promise<BulkGetResult<Content>>;
@@ -226,7 +226,7 @@ export interface Database<Content extends object = object> {
   removeAttachment(id: string, name: string, rev: Rev, options?: CallOptions): Promise<Written>;
 
   /** Forgets the bodies of past revisions. A remote database is asked every `interval` ms whether it is done; default 200. */
-  compact(options?: CallOptions & { readonly interval?: number }): Promise<{ ok: true }>;
+  compact(options?: CallOptions & { readonly interval?: number | undefined }): Promise<{ ok: true }>;
   /** Forgets a leaf and the ancestors that only it has, leaving no trace that would replicate. */
   purge(
     id: string,

@@ -219,7 +219,7 @@ export interface Queries<Content extends object = object> {
   createIndex(request: CreateIndexRequest | IndexFields, options?: CallOptions): Promise<CreateIndexResult>;
   getIndexes(options?: CallOptions): Promise<IndexList>;
   deleteIndex(
-    index: { readonly ddoc: string | null; readonly name: string; readonly type?: string },
+    index: { readonly ddoc: string | null; readonly name: string; readonly type?: string | undefined },
     options?: CallOptions,
   ): Promise<{ readonly ok: true }>;
   find(request: FindRequest): Promise<FindResult<Content>>;

@@ -257,7 +257,11 @@ export interface Cancelled {
 }
 
 export interface BulkGetRequest {
-  readonly docs: readonly { readonly id: string; readonly rev?: Rev; readonly atts_since?: readonly Rev[] }[];
+  readonly docs: readonly {
+    readonly id: string;
+    readonly rev?: Rev | undefined;
+    readonly atts_since?: readonly Rev[] | undefined;
+  }[];
 }
 
 export interface BulkGetFailure {

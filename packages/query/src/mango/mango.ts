@@ -90,7 +90,7 @@ export class Mango<Content extends object = object>
   }
 
   deleteIndex(
-    index: { readonly ddoc: string | null; readonly name: string; readonly type?: string },
+    index: { readonly ddoc: string | null; readonly name: string; readonly type?: string | undefined },
     options: CallOptions = {},
   ): Promise<{ ok: true }> {
     return this.#inSteps((documents) => deleteIndex(documents, index, options));
