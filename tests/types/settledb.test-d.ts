@@ -21,6 +21,8 @@ import type {
   OpenRevsRow,
   PutDoc,
   ReplicateOptions,
+  SelectorCombinations,
+  SelectorOperators,
   SettleOptions,
   TypedSelector,
   ViewOptions,
@@ -465,6 +467,11 @@ export function nameable(): void {
   same<typeof hosted, HostedDB<Note>>(true);
   const known: SettleDB<Note> = hosted;
   void known;
+  // A function that puts a selector together: TypeScript writes out what it consists of, but for these.
+  const selector: TypedSelector<Note> = {};
+  const text: Note['text'] | SelectorOperators<string> | null | undefined = selector.text;
+  const combined: SelectorCombinations<Note> = selector;
+  void [text, combined];
   const replicator = serverReplicator(['couch.example']);
   same<typeof replicator, Replicator>(true);
   same<Parameters<Replicator>[0], ReplicateRequest>(true);

@@ -111,7 +111,8 @@ interface Meta {
 // Each has a name, by which the compiler's messages call it.
 type Combined<Content extends object> = Combinations<Content> & PathConditions<Content>;
 
-type Combinations<Content extends object> = {
+/** Selectors within a selector. */
+export type Combinations<Content extends object> = {
   $and?: readonly TypedSelector<Content>[] | undefined;
   $or?: readonly TypedSelector<Content>[] | undefined;
   $nor?: readonly TypedSelector<Content>[] | undefined;
@@ -139,7 +140,7 @@ type Element<Value> = Value extends readonly (infer Each)[] ? Each : Value;
 type TypeName = 'null' | 'boolean' | 'number' | 'string' | 'array' | 'object';
 
 /** CouchDB's operators. Comparing with `null` asks for what sorts after it: everything that is there. */
-interface Operators<Value> {
+export interface Operators<Value> {
   $eq?: Value | null | undefined;
   $ne?: Value | null | undefined;
   $gt?: Value | null | undefined;

@@ -121,7 +121,15 @@ export type {
   SyncResult,
   SyncStatus,
 } from '@settledb/replication';
-export type { FieldPath, FindOptions, Found, IndexOptions, TypedSelector } from './find-options';
+export type {
+  Combinations as SelectorCombinations,
+  FieldPath,
+  FindOptions,
+  Found,
+  IndexOptions,
+  Operators as SelectorOperators,
+  TypedSelector,
+} from './find-options';
 export type { LazyLive as Live } from './live';
 export type {
   AnyContent,
