@@ -18,6 +18,7 @@ import type {
   Found,
   GetOptions,
   Json,
+  LoadInput,
   OpenRevsRow,
   PutDoc,
   ReplicateOptions,
@@ -25,10 +26,12 @@ import type {
   SelectorOperators,
   SettleOptions,
   TypedSelector,
+  ViewKey,
   ViewOptions,
   Written,
 } from '../../packages/settledb/src/entry.node';
 import DefaultSettleDB, { isDatabaseError, SettleDB } from '../../packages/settledb/src/entry.node';
+import type { BlobJournal, Journal } from '../../packages/settledb/src/journal';
 import type {
   Logger,
   Person,
@@ -478,6 +481,13 @@ export function nameable(): void {
   same<Parameters<Replicator>[1], ServerTask>(true);
   const authenticate = async (request: Request): Promise<Person | undefined> =>
     request.headers.has('X-User') ? { name: 'a', roles: [] } : undefined;
+  const restored = (input: LoadInput, startkey: ViewKey): unknown => [
+    known.load(input),
+    known.query('a', { startkey }),
+  ];
+  const blobs = (journal: Journal): Promise<BlobJournal> | BlobJournal => journal.blobs;
+  same<Parameters<typeof restored>[0], Parameters<typeof known.load>[0]>(true);
+  void [restored, blobs];
   const logger: Logger = { info: (line) => line.length };
   void createServer({ dir: 'a', authenticate, logger });
 }

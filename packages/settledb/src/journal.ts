@@ -1,9 +1,10 @@
 /** `settledb/journal`: the contract for authors of adapters. */
 
-export { DatabaseError, type Durability } from '@settledb/core';
+export { DatabaseError, type Durability, type MakesRoom, type TextRef } from '@settledb/core';
 export {
   type Adapter,
   BLOCKS_PER_COMMIT,
+  type BlobJournal,
   type Block,
   type Blocked,
   type BlockedOptions,
@@ -14,6 +15,7 @@ export {
   type JournalEvent,
   type JournalState,
   type OpenOptions,
+  type PlacedChunk,
   type Position,
   type Rewrite,
 } from '@settledb/engine';

@@ -73,6 +73,7 @@ export {
   type StubAttachment,
   type Tombstone,
   type ViewInfo,
+  type ViewKey,
   type ViewOptions,
   type ViewResult,
   type ViewRow,
@@ -83,6 +84,7 @@ export {
 export type {
   DumpOptions,
   DumpProgress,
+  Input as LoadInput,
   LoadOptions,
   LoadProgress,
   LoadResult,
