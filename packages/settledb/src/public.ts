@@ -141,5 +141,6 @@ export type {
   SettleOptions,
 } from './options';
 export type { Peer } from './peers';
-export type { AnySettleDB, RemoveOptions, SettleEvents } from './settledb';
+export type { SettleEvents } from './settle-events';
+export type { AnySettleDB, RemoveOptions } from './settledb';
 export { type StorageRoom, storage } from './storage';
