@@ -10,6 +10,7 @@ import {
   LocalDatabase,
   leaves,
   merge,
+  nextRev,
   packTree,
   type RevTree,
   schema,
@@ -237,6 +238,61 @@ it.each([
   ['of hashes alone', 'a'.repeat(32)],
 ])('newest revisions %s are damaged, not a shorter history', (_how, tip) => {
   expect(() => treeOf({ id: ID, seq: 1, rev: `3-${'b'.repeat(32)}`, tip })).toThrow(/damaged/);
+});
+
+it('an edit that was made elsewhere before, of a branch that came without its beginning, joins that branch', async () => {
+  for (const store of [
+    await openLogStore<DatabaseTables>(await memory().open('joined'), schema),
+    naiveStore<DatabaseTables>(schema, { replans: true }),
+  ]) {
+    const db = await LocalDatabase.open<Record<string, unknown>>(store, { name: 'joined', adapter: 'test' });
+    const { rev } = await db.put({ _id: ID, n: 1 });
+    // Elsewhere the same edit was made, and then the document was deleted; its first revision was forgotten there.
+    const edited = nextRev(ID, rev, false, '{"n":2}');
+    const _revisions = { start: 3, ids: ['f'.repeat(32), hashOf(edited)] };
+    await db.put(
+      { _id: ID, _rev: `3-${'f'.repeat(32)}`, _revisions, _deleted: true, why: 'done' },
+      { new_edits: false },
+    );
+    expect(await db.get(ID)).toEqual({ _id: ID, _rev: rev, n: 1 });
+    expect(await db.put({ _id: ID, _rev: rev, n: 2 })).toMatchObject({ rev: edited });
+    await expect(db.get(ID)).rejects.toMatchObject({ status: 404, reason: 'deleted' });
+    expect(await db.info()).toMatchObject({ doc_count: 0, doc_del_count: 1, update_seq: 3 });
+    const tombstone = { _id: ID, _rev: `3-${'f'.repeat(32)}`, _deleted: true, why: 'done' };
+    expect(await db.get(ID, { open_revs: 'all' })).toEqual([{ ok: tombstone }]);
+    await db.close();
+  }
+});
+
+it('a history with a tombstone, or with branches of one beginning, gets newest revisions beside it too', async () => {
+  const store = await openLogStore<DatabaseTables>(await memory().open('beside'), schema);
+  const db = await LocalDatabase.open<Record<string, unknown>>(store, { name: 'beside', adapter: 'test' });
+  const first = await db.put({ _id: ID });
+  await db.put(
+    {
+      _id: ID,
+      _rev: `2-${'0'.repeat(32)}`,
+      _revisions: { start: 2, ids: ['0'.repeat(32), hashOf(first.rev)] },
+    },
+    { new_edits: false },
+  );
+  const second = await db.put({ _id: ID, _rev: `2-${'0'.repeat(32)}`, n: 1 });
+  await db.put(
+    {
+      _id: ID,
+      _rev: `2-${'1'.repeat(32)}`,
+      _revisions: { start: 2, ids: ['1'.repeat(32), hashOf(first.rev)] },
+    },
+    { new_edits: false },
+  );
+  await db.put({ _id: ID, _rev: second.rev, n: 2 });
+  const other = await db.put({ _id: 'b', _deleted: true });
+  await db.put({ _id: 'b', _rev: other.rev });
+  const third = await db.put({ _id: 'b', _rev: (await db.get('b'))._rev, n: 1 });
+  await db.put({ _id: 'b', _rev: third.rev, n: 2 });
+  const [rows] = await store.read([{ from: 'docs', keys: [ID, 'b'], texts: ['tip'] }]);
+  expect(rows.map((row) => (row!.tip as string).length)).toEqual(['1000:'.length + 32, '1000:'.length + 64]);
+  await db.close();
 });
 
 it('under another limit newest revisions are not added to those before', async () => {

@@ -74,7 +74,7 @@ function keep(row: DocRow, whole: WholeTree): WholeTree {
 }
 
 const isSameTree = (one: DocRow, other: DocRow): boolean =>
-  one.rev === other.rev && one.deleted === other.deleted && one.tip === other.tip && one.tree === other.tree;
+  (['rev', 'deleted', 'tip', 'tree'] as const).every((field) => one[field] === other[field]);
 
 function unpacked(row: DocRow): WholeTree {
   const packed = row.tree === undefined ? undefined : unpackTree(row.tree as string);
@@ -91,9 +91,9 @@ function unpacked(row: DocRow): WholeTree {
 /**
  * The tip of a document's row after an edit of its winner that becomes the winner itself.
  *
- * @param before with its `tip`; its `tree` is not looked into
+ * @param before with its `tip`
  * @param limit `revs_limit`
- * @returns undefined when the edit is of another kind, or it is time to pack the tree
+ * @returns undefined when the edit is of another kind, it is time to pack the tree, or the tree must be read first
  */
 export function tipAfter(before: DocRow, edit: NewEdit, limit: number): string | undefined {
   const { rev, deleted, tree, tip } = before;
@@ -106,7 +106,22 @@ export function tipAfter(before: DocRow, edit: NewEdit, limit: number): string |
   const known = (tip as string | undefined) ?? prefix;
   if (hash.length !== HASH_LENGTH || !known.startsWith(prefix)) return undefined;
   if (known.length >= prefix.length + TIP_REVS_MAX * HASH_LENGTH) return undefined;
+  if (tree !== undefined && tip === undefined && !hasOneRoot(tree, generationOf(rev), limit))
+    return undefined;
   return prefix + hash + known.slice(prefix.length);
+}
+
+/**
+ * Whether all of a tree descends from one revision: then it does not have what an edit of its winner makes. A branch that came without
+ * its beginning (its source keeps few revisions, or those were purged here) may have that very revision, with what became of it. Asked
+ * once for a tip: whatever adds a branch packs the tree.
+ *
+ * @param tree if it was not read, its length tells of the usual kind: a whole history, without branches or tombstones
+ */
+function hasOneRoot(tree: Text, generation: number, limit: number): boolean {
+  if (typeof tree === 'string') return unpackTree(tree).chains.filter(({ joined }) => !joined).length === 1;
+  const count = Math.min(generation, limit);
+  return tree.length === `0${generation},${count}:`.length + count * HASH_LENGTH;
 }
 
 function unpackTip(tip: string): { readonly limit: number; readonly hashes: string[] } {
