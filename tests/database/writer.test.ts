@@ -3,7 +3,10 @@ import { describe, expect, it } from 'vitest';
 import type { Edit } from '../../packages/core/src/database/edits';
 import type { Outcome } from '../../packages/core/src/database/plan-edits';
 import { Writer } from '../../packages/core/src/database/writer';
-import { ioError, quotaExceeded } from '../../packages/core/src/model/errors';
+import { LocalDatabase, schema } from '../../packages/core/src/index';
+import { corrupt, ioError, quotaExceeded } from '../../packages/core/src/model/errors';
+import type { DatabaseTables } from '../../packages/core/src/store/schema';
+import { naiveStore } from '../support/naive-store';
 import { stepsOf } from '../support/steps';
 
 const edit = (id: string, body = '{}'): Edit => ({ kind: 'local', id, rev: undefined, deleted: false, body });
@@ -276,5 +279,72 @@ describe('the writer', () => {
       }
       for (const answer of await answers) expect(answer).toMatchObject({ status: 'rejected', reason: error });
     }
+  });
+});
+
+describe('a document that is damaged', () => {
+  const damage = corrupt('damaged');
+  const refusing =
+    (...damaged: readonly string[]) =>
+    (edits: readonly Edit[]): readonly Outcome[] => {
+      if (edits.some(({ id }) => damaged.includes(id))) throw damage;
+      return outcomesOf(edits);
+    };
+
+  it.each([1, 2, 3, 7])('refuses its own call alone, of %i', async (count) => {
+    const names = Array.from({ length: count }, (_, i) => `c${i}`);
+    for (const bad of names) {
+      const batches: string[][] = [];
+      const write = refusing(bad);
+      const writer = new Writer({
+        writeNow: () => undefined,
+        write: async (edits) => {
+          batches.push(ids(edits));
+          return write(edits);
+        },
+      });
+      const answers = Promise.allSettled(names.map((id) => writer.add([edit(id)], undefined, ids)));
+      const later = writer.add([edit('later')], undefined, ids);
+      expect(await answers).toEqual(
+        names.map((id) =>
+          id === bad ? { status: 'rejected', reason: damage } : { status: 'fulfilled', value: [id] },
+        ),
+      );
+      expect(await later).toEqual(['later']);
+      const written = batches.filter((batch) => !batch.includes(bad)).flat();
+      expect(written).toEqual([...names.filter((id) => id !== bad), 'later']);
+      await writer.close();
+    }
+  });
+
+  it('does so where the storage takes calls at once', async () => {
+    const write = refusing('b', 'd');
+    const writer = new Writer({ writeNow: write, write: async (edits) => write(edits) });
+    const answers = await Promise.allSettled(
+      ['a', 'b', 'c', 'd'].map((id) => writer.add([edit(id)], undefined, ids)),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'rejected']);
+  });
+
+  it('keeps none of its neighbours from being written to a database', async () => {
+    const store = naiveStore<DatabaseTables>(schema);
+    const db = await LocalDatabase.open<{ n?: number }>(store, { name: 'damaged', adapter: 'test' });
+    const { rev } = await db.put({ _id: 'bad' });
+    await store.write([], () => ({
+      writes: [{ into: 'docs', put: [{ id: 'bad', seq: 1, rev, tree: '?' }] }],
+      value: undefined,
+    }));
+    const answers = await Promise.allSettled([
+      db.put({ _id: 'one' }),
+      db.put({ _id: 'bad', _rev: rev, _deleted: true }),
+      db.bulkDocs([{ _id: 'two' }, { _id: 'three' }]),
+    ]);
+    expect(answers).toMatchObject([
+      { value: { ok: true } },
+      { reason: { name: 'corrupt' } },
+      { value: [{ ok: true }, { ok: true }] },
+    ]);
+    expect((await db.info()).doc_count).toBe(4);
+    await db.close();
   });
 });

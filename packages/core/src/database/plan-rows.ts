@@ -55,14 +55,11 @@ export function finishDocuments(
   if (bodies.length > 0) writes.push({ into: 'bodies', put: bodies });
   if (rows.length > 0) writes.push({ into: 'docs', put: rows, fresh });
   if (seq !== counted.update_seq) {
-    const { name, uuid, doc_count, doc_del_count, purge_seq } = counted;
     const info: InfoRow = {
-      name,
-      uuid,
+      ...counted,
       update_seq: seq,
-      doc_count: doc_count + live,
-      doc_del_count: doc_del_count + dead,
-      purge_seq,
+      doc_count: counted.doc_count + live,
+      doc_del_count: counted.doc_del_count + dead,
     };
     writes.push({ into: 'info', put: [info] });
   }

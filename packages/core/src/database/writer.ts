@@ -130,7 +130,7 @@ export class Writer {
         if (done === undefined) return { calls, edits };
         share(calls, done);
       } catch (error) {
-        if (isQuotaExceeded(error)) return { calls, edits }; // some may have room by themselves
+        if (isQuotaExceeded(error) || isDamage(error)) return { calls, edits }; // some may fare better by themselves
         for (const call of calls) call.reject(error);
       }
     }
@@ -139,14 +139,13 @@ export class Writer {
   }
 
   async #runLater(first: Group): Promise<void> {
-    let next: Group | undefined;
-    for (let group: Group | undefined = first; group !== undefined; group = next ?? this.#runNow()) {
-      next = undefined;
+    const next: Group[] = [];
+    for (let group: Group | undefined = first; group !== undefined; group = next.shift() ?? this.#runNow()) {
       try {
         share(group.calls, await this.#batch.write(group.edits));
       } catch (error) {
-        next = isQuotaExceeded(error) ? makingRoom(group) : undefined;
-        const again = new Set(next?.calls);
+        next.unshift(...apart(group, error));
+        const again = new Set(next.flatMap(({ calls }) => calls));
         for (const call of group.calls) if (!again.has(call)) call.reject(error);
       }
     }
@@ -181,11 +180,20 @@ function isShort(calls: readonly Call[]): boolean {
   return length <= NOW_TEXT_LENGTH;
 }
 
-/** Of calls that were refused together for lack of room, those that would have had room by themselves, because they make it. */
-function makingRoom({ calls }: Group): Group | undefined {
-  const some = calls.filter((call) => makesRoom(call.edits));
-  if (some.length === 0 || some.length === calls.length) return undefined;
-  return { calls: some, edits: some.flatMap((call) => call.edits) };
+const isDamage = (error: unknown): boolean => (error as Error | undefined)?.name === 'corrupt';
+
+/**
+ * What to try of calls that were refused together: their halves, if a document of one is damaged, and for lack of room those that would
+ * have had it by themselves, because they make it.
+ */
+function apart({ calls }: Group, error: unknown): Group[] {
+  const middle = calls.length >> 1;
+  const parts = isDamage(error)
+    ? [calls.slice(0, middle), calls.slice(middle)]
+    : [calls.filter((call) => isQuotaExceeded(error) && makesRoom(call.edits))];
+  return parts
+    .filter(({ length }) => length > 0 && length < calls.length)
+    .map((some) => ({ calls: some, edits: some.flatMap((call) => call.edits) }));
 }
 
 /** Gives each call its outcomes. */
