@@ -83,8 +83,10 @@ export async function getAttachment(
 ): Promise<BinaryData> {
   if (isDotName(id, name)) return readDot(http, id, name, { rev, signal });
   const { response, pieces, leave } = await http.open(attachmentCall(id, name, { rev, signal }));
-  const digest = /^"([A-Za-z0-9+/]{22}==)"$/.exec(response.headers.get('etag') ?? '')?.[1];
-  if (digest === undefined) {
+  const { headers } = response;
+  const digest = /^"([A-Za-z0-9+/]{22}==)"$/.exec(headers.get('etag') ?? '')?.[1];
+  const ranges = headers.get('accept-ranges');
+  if (digest === undefined || ranges === null) {
     leave();
     return readBySize(http, id, name, { rev, signal });
   }
@@ -96,13 +98,14 @@ export async function getAttachment(
     all.push(piece);
   }
   // If the attachment is stored compressed, the digest is of the compressed bytes.
-  if (response.headers.get('accept-ranges') === 'bytes') checkDigest(`md5-${digest}`, all, http.bytes, name);
-  return http.bytes.toData(all, response.headers.get('content-type') ?? '');
+  if (ranges === 'bytes') checkDigest(`md5-${digest}`, all, http.bytes, name);
+  return http.bytes.toData(all, headers.get('content-type') ?? '');
 }
 
 /**
- * For an answer without the digest by which databases name what they send. A proxy may have taken it away; or it is a page of somebody else,
- * which any content could be: who answers so does not give the document either.
+ * For an answer without the digest by which databases name what they send, or that does not say what the digest is of. A proxy that compresses
+ * takes either away, and Caddy then ends in good order what its server broke off; or it is a page of somebody else, which any content could
+ * be: who answers so does not give the document either.
  */
 async function readBySize(
   http: Http,
