@@ -186,6 +186,27 @@ describe('an answer not of the expected form is an error', () => {
     });
   });
 
+  it('and what is a proxy’s asks for that, not for the URL', async () => {
+    const html = (status: number) => () => new Response('<html>', { status });
+    const { fetch } = meddled({
+      'GET /db/a%2Fb': html(404),
+      'PUT /db/a': html(413),
+      // Of a proxy that decodes paths, as nginx does where `proxy_pass` has a path: an attachment of another document.
+      'PUT /db/a%2Fb': () => Response.json({ ok: true, id: 'a', rev: '1-a' }),
+    });
+    const db = remote(URL_OF_DB, { fetch, skip_setup: true });
+    const answers = (status: number, question: string) => ({
+      status,
+      message: `${URL_OF_DB} answers ${status}, and not as CouchDB does: does a proxy before it${question}?`,
+    });
+    expect(await failureOf(db.get('a/b'))).toMatchObject(answers(404, ' refuse %2F'));
+    expect(await failureOf(db.put({ _id: 'a' }))).toMatchObject(answers(413, ''));
+    expect(await failureOf(db.put({ _id: 'a/b' }))).toMatchObject({
+      name: 'bad_response',
+      message: expect.stringContaining('a/b was written, but a: does a proxy before it decode paths?'),
+    });
+  });
+
   it('which says when to come back where the server did', async () => {
     const headers = { 'retry-after': '7' };
     const { fetch } = meddled({

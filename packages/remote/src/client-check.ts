@@ -50,7 +50,9 @@ export function checkOk(answer: unknown, what: string): { ok: true } {
 
 export function checkWritten(answer: unknown, id: string): Written {
   if (!isObject(answer) || answer.ok !== true || answer.id !== id || !isRevText(answer.rev)) {
-    throw badResponse(`it does not say that ${id} was written`);
+    const isOther = isObject(answer) && answer.ok === true && typeof answer.id === 'string';
+    const other = isOther ? `, but ${answer.id}: does a proxy before it decode paths?` : '';
+    throw badResponse(`it does not say that ${id} was written${other}`);
   }
   return { ok: true, id, rev: answer.rev };
 }

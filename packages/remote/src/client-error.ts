@@ -40,18 +40,22 @@ const NAMES = new Map([
   [503, 'service_unavailable'],
 ]);
 
-/** The error that the server reports. `text`: the body, as far as it could be read; `url`: the database's, without credentials. */
+/**
+ * The error that the server reports. `text`: the body, as far as it could be read; `url`: the database's, without credentials; `path`:
+ * what was asked below it.
+ */
 export function errorOf(
   response: Response,
   text: string,
   url: string,
+  path: string,
   docId: string | undefined,
 ): DatabaseError {
   const { status } = response;
   const { error, reason } = readError(text);
   const wire = {
     error: error ?? NAMES.get(status) ?? 'http_error',
-    reason: reason ?? notAsCouchDb(url, status),
+    reason: reason ?? notAsCouchDb(url, status, path),
   };
   const retryAfterMs = readRetryAfter(response.headers);
   if (retryAfterMs !== undefined) {
@@ -63,9 +67,16 @@ export function errorOf(
   return new RemoteError({ status, name: wire.error, reason: wire.reason, docId });
 }
 
+/** What a proxy asks for, or bounds, by itself. */
+const OF_PROXIES = new Set([401, 403, 413, 414, 429, 431]);
+
 /** What answers in 5xx may well stand before a database. */
-const notAsCouchDb = (url: string, status: number): string =>
-  `${url} answers ${status}, and not as CouchDB does${status < 500 ? ': is it the URL of a database?' : ''}`;
+function notAsCouchDb(url: string, status: number, path: string): string {
+  const said = `${url} answers ${status}, and not as CouchDB does`;
+  if (status >= 500) return said;
+  if (OF_PROXIES.has(status)) return `${said}: does a proxy before it?`;
+  return `${said}: ${path.includes('%2F') ? 'does a proxy before it refuse %2F?' : 'is it the URL of a database?'}`;
+}
 
 function readError(text: string): { error?: string; reason?: string } {
   try {

@@ -214,7 +214,7 @@ export class Http {
         return '';
       });
       const docId = call.docId ?? (response.status === 404 ? call.design : undefined);
-      throw errorOf(response, text, this.target.name, docId);
+      throw errorOf(response, text, this.target.name, call.path, docId);
     } catch (error) {
       end();
       return fail(error);
