@@ -150,6 +150,20 @@ describe('bulkGet', () => {
     });
   }
 
+  it('asks one by one, and does not remember, where a proxy answers while the server behind it is replaced', async () => {
+    let asked = 0;
+    const { server, fetch } = meddled({
+      'POST /db/_bulk_get': (request) =>
+        asked++ === 0 ? new Response('404 page not found', { status: 404 }) : server.fetch(request),
+    });
+    const db = remote(URL_OF_DB, { fetch });
+    await db.bulkDocs(write, { new_edits: false });
+    expect(await db.bulkGet({ docs: docs.slice(0, 2) })).toEqual(
+      await db.bulkGet({ docs: docs.slice(0, 2) }),
+    );
+    expect(asked).toBe(2);
+  });
+
   it('answers a malformed revision by its row, as a local database does', async () => {
     const asked = { docs: [{ id: 'a', rev: 'nope' }, { id: 'a' }] };
     for (const refuses of [false, true]) {

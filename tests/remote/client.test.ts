@@ -163,6 +163,14 @@ describe('the database behind a URL', () => {
     expect((await failureOf(gone.info())).name).toBe('closed');
     expect(await remote(`${ORIGIN}/never`, { fetch }).destroy()).toEqual({ ok: true });
   });
+
+  it('does not take the 404 of a proxy without its server for a database that is destroyed', async () => {
+    const { fetch } = meddled({ 'DELETE /db': () => new Response('404 page not found', { status: 404 }) });
+    const db = remote(URL_OF_DB, { fetch });
+    await db.put({ _id: 'a' });
+    expect(await failureOf(db.destroy())).toMatchObject({ status: 404, name: 'not_found' });
+    expect(await remote(URL_OF_DB, { fetch }).info()).toMatchObject({ doc_count: 1 });
+  });
 });
 
 describe('credentials', () => {

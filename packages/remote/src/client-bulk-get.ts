@@ -21,6 +21,7 @@ import { parseJson } from './client-answer';
 import { resultsApart } from './client-apart';
 import { type PartsOrJson, resultsOf, withParts } from './client-bulk-parts';
 import * as check from './client-check';
+import { isForeign } from './client-error';
 import { type Call, flag, type Http } from './client-http';
 import type { Received, ReceiveOptions } from './client-parts';
 import { receiveDoc } from './client-receive';
@@ -144,7 +145,8 @@ async function ask<Content extends object>(
     };
   } catch (error) {
     if (!(await lacksBulkGet(http, error, signal))) throw error;
-    WITHOUT.add(http);
+    // A proxy may answer so while the server behind it is replaced.
+    if (!isForeign(error)) WITHOUT.add(http);
     return oneByOne<Content>(http, docs, options);
   }
 }

@@ -4,13 +4,14 @@ import {
   checkInterval,
   type DatabaseInfo,
   isDatabaseError,
+  isMissing,
   notFound,
   type Rev,
   unlessMissing,
 } from '@settledb/core';
 import { parseJson } from './client-answer';
 import * as check from './client-check';
-import { badResponse } from './client-error';
+import { badResponse, isForeign } from './client-error';
 import type { Http } from './client-http';
 import { getCall, readDoc } from './client-read';
 import { pause } from './client-wait';
@@ -105,6 +106,10 @@ export async function purge(
 
 /** A database that does not exist counts as destroyed. */
 export async function destroy(http: Http, { signal }: CallOptions): Promise<void> {
-  const answer = await http.json({ method: 'DELETE', path: '', signal }).catch(unlessMissing);
-  if (answer !== undefined) check.checkOk(answer, 'the deletion');
+  try {
+    check.checkOk(await http.json({ method: 'DELETE', path: '', signal }), 'the deletion');
+  } catch (error) {
+    // A proxy without its server answers 404 as well, and the database is still there.
+    if (!isMissing(error) || isForeign(error)) throw error;
+  }
 }

@@ -1,6 +1,6 @@
 /** Failures of requests as DatabaseErrors: errors a server reported, answers it should not have given, and missing answers. */
 import { DatabaseError, type DatabaseErrorInit, isDatabaseError, isObject } from '@settledb/core';
-import { fromWireError } from './wire';
+import { fromWireError, type WireError } from './wire';
 
 /** A failure of a request. `status` 502 `bad_response`, 503 `unreachable` and 504 `timeout` were made on this side. */
 export class RemoteError extends DatabaseError {
@@ -40,6 +40,12 @@ const NAMES = new Map([
   [503, 'service_unavailable'],
 ]);
 
+/** Errors that no database wrote. What stands before it did, and may be gone soon. */
+const FOREIGN = new WeakSet<object>();
+
+/** Whether the answer was not as CouchDB's: what it says of the database, that it is missing for instance, is not known. */
+export const isForeign = (error: unknown): boolean => FOREIGN.has(error as object);
+
 /**
  * The error that the server reports. `text`: the body, as far as it could be read; `url`: the database's, without credentials; `path`:
  * what was asked below it.
@@ -57,7 +63,13 @@ export function errorOf(
     error: error ?? NAMES.get(status) ?? 'http_error',
     reason: reason ?? notAsCouchDb(url, status, path),
   };
-  const retryAfterMs = readRetryAfter(response.headers);
+  const made = madeOf(wire, response, docId);
+  if (error === undefined) FOREIGN.add(made);
+  return made;
+}
+
+function madeOf(wire: WireError, { status, headers }: Response, docId: string | undefined): DatabaseError {
+  const retryAfterMs = readRetryAfter(headers);
   if (retryAfterMs !== undefined) {
     return new RemoteError({ status, name: wire.error, reason: wire.reason, docId }, retryAfterMs);
   }
