@@ -14,6 +14,8 @@ interface Inode {
   durable: Buffer;
   /** Since the last sync, in order. A truncation is a write of its new length. */
   since: { at: number; data: Buffer; length?: number }[];
+  /** What a failed sync should have written is still in `data`, and no later one writes it. */
+  isKept: boolean;
   links: number;
   /** By a clock that ticks with every change. */
   changed: number;
@@ -29,6 +31,11 @@ export class Disk implements NodeFiles {
   fail: (call: Call) => number | undefined = () => undefined;
   /** A system may have given the number to another file by then, which would be closed instead. */
   closedTwice = 0;
+  /**
+   * What a failed sync could not write: `false`, it is dropped, as btrfs and NFS do; `true`, it can be read as if it had been written, as with
+   * ext4 and XFS. Either way it counts as written.
+   */
+  keepsUnwritten = false;
   #names = new Map<string, Inode>();
   #durableNames = new Map<string, Inode>();
   readonly #folders = new Set<string>();
@@ -43,7 +50,14 @@ export class Disk implements NodeFiles {
     if (flag === 'wx' && inode !== undefined) throw failure('EEXIST');
     if (inode === undefined) {
       if (!flag.startsWith('w')) throw failure('ENOENT');
-      inode = { data: Buffer.alloc(0), durable: Buffer.alloc(0), since: [], links: 1, changed: ++clock };
+      inode = {
+        data: Buffer.alloc(0),
+        durable: Buffer.alloc(0),
+        since: [],
+        isKept: false,
+        links: 1,
+        changed: ++clock,
+      };
       this.#names.set(path, inode);
     } else if (flag === 'w+') resize(inode, 0);
     this.#open.set(++this.#fd, inode);
@@ -103,12 +117,13 @@ export class Disk implements NodeFiles {
       this.fail('sync');
     } catch (error) {
       if ((error as { code?: string }).code === 'POWER') throw error;
-      // As Linux does: what could not be written is dropped, and a later sync would succeed.
-      inode.data = inode.durable;
+      // As Linux does: what could not be written is no longer to be written, and a later sync would succeed.
+      if (this.keepsUnwritten) inode.isKept = true;
+      else inode.data = inode.durable;
       inode.since = [];
       throw error;
     }
-    inode.durable = inode.data;
+    inode.durable = inode.isKept ? survived(inode, ALL) : inode.data;
     inode.since = [];
   }
 
@@ -219,6 +234,7 @@ export class Disk implements NodeFiles {
       inode.data = survived(inode, chance);
       inode.durable = inode.data;
       inode.since = [];
+      inode.isKept = false;
       inode.links = 1;
       this.#names.set(path.replace(/-[0-9a-f]{8}\.([0-9a-f]{12})$/, '-0badb007.$1'), inode);
     }
@@ -281,6 +297,9 @@ function written(data: Buffer, at: number, bytes: Buffer): Buffer {
   taken.set(memory, length);
   return grown;
 }
+
+/** Nothing is lost of what is being written. */
+const ALL = (): number => 0;
 
 /** What was synced, and of each write since: all of it, a part of it, or nothing; holes read as zeroes. */
 function survived(inode: Inode, chance: () => number): Buffer {

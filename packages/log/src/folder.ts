@@ -133,7 +133,7 @@ async function openGeneration(
     }
     const log = new Log(files, fd, path, found.header, found.contents, found.end);
     if (noted !== undefined) log.noted();
-    if (leftOpen && !isTorn) log.unsynced();
+    if (leftOpen) log.unsynced(found.syncedTo);
     return log;
   } catch (error) {
     closeQuietly(files, fd);

@@ -12,7 +12,7 @@ import { FrameReader } from './frame-reader';
 import type { LogHeader } from './header';
 import { type Encoded, RecordEncoder } from './record-encoder';
 import { isFull, notThere, trouble } from './trouble';
-import { writeFully, writeFullySync } from './window';
+import { writeAnew, writeFully, writeFullySync } from './window';
 
 /** ms between two checks that the file is still there, unless a sync checks. A check costs 8 µs, a small append 5. */
 export const LOOK_MS = 100;
@@ -28,6 +28,8 @@ export class Log {
   #end: number;
   #syncedTo: number;
   #notedTo = 0;
+  /** What the last owner may not have brought to the disk. */
+  #left: { readonly from: number; readonly to: number } | undefined;
   /** The last record known to be on the disk. */
   #syncedSequence = 0;
   #syncing: Promise<void> | undefined;
@@ -57,9 +59,13 @@ export class Log {
     this.#syncedTo = end;
   }
 
-  /** The last owner did not sync what is there. */
-  unsynced(): void {
-    this.#syncedTo = 0;
+  /**
+   * The last owner did not sync what is there from this byte on. Nor does a sync, if one of that owner failed, or one that the system made by
+   * itself: some systems (Linux with ext4 or XFS) then take what they could not write for written. So the first sync writes it anew.
+   */
+  unsynced(from: number): void {
+    this.#syncedTo = from;
+    this.#left = { from, to: this.#end };
   }
 
   /** The present places of everything are those that were noted. */
@@ -230,6 +236,8 @@ export class Log {
     const putIntoForce = this.#putIntoForce;
     this.#users++;
     try {
+      if (this.#left !== undefined) await writeAnew(this.#files, this.#fd, this.#left.from, this.#left.to);
+      this.#left = undefined;
       await this.#files.sync(this.#fd);
       this.#look();
       this.#syncedSequence = sequence;

@@ -58,7 +58,8 @@ export function notedPlaces(files: Files, folder: string, fd: number, path: stri
   const start = Bytes.alloc(HEADER_BYTES);
   readFullySync(files, fd, start, 0);
   const header = decodeHeader(start, path);
-  return header.salt === noted.note.salt ? { header, contents: contentsOf(noted), end: size } : undefined;
+  if (header.salt !== noted.note.salt) return undefined;
+  return { header, contents: contentsOf(noted), end: size, syncedTo: size };
 }
 
 /** How long the log of this salt was when it was last closed, all of it on the disk; 0 if that was not noted. */

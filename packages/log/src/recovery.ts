@@ -23,6 +23,8 @@ export interface Recovered {
   readonly contents: Contents;
   /** Where the last whole record ends. What follows, if anything, is a torn end. */
   readonly end: number;
+  /** How far the log is known to have been on the disk, by what is in it. */
+  readonly syncedTo: number;
 }
 
 /**
@@ -56,6 +58,10 @@ class Recovery {
   readonly #header: LogHeader;
   readonly #lostPower: boolean;
   readonly #contents = new Contents();
+  /** The last record known to have been on the disk. */
+  #synced = 0;
+  /** Where it ends, and those after it. */
+  readonly #ends = [HEADER_BYTES];
 
   constructor(window: Window, path: string, header: LogHeader, lostPower: boolean) {
     this.#window = window;
@@ -80,11 +86,22 @@ class Recovery {
       if (objection !== undefined) this.#refuse(at, objection);
       contents.apply(found.header, found.meaning, at, found.sums);
       at += found.header.bytes;
-      if (contents.pending === 0) end = at;
+      if (contents.pending === 0) {
+        end = at;
+        this.#ends.push(end);
+      }
+      this.#noteSynced(found.header);
     }
     if (end < this.#header.base) this.#refuse(end, `the log must go on to byte ${this.#header.base}`);
     contents.dropPending();
-    return { header: this.#header, contents, end };
+    const syncedTo = Math.max(this.#header.base, this.#ends[0]!); // the end of one record at least stays
+    return { header: this.#header, contents, end, syncedTo };
+  }
+
+  #noteSynced({ synced, sequence }: FrameHeader): void {
+    if (synced <= this.#synced || synced >= sequence) return;
+    this.#ends.splice(0, synced - this.#synced);
+    this.#synced = synced;
   }
 
   /** Returns if the bytes from `at` can be a torn end; otherwise throws. */

@@ -71,6 +71,17 @@ export async function writeFully(
   return position + done;
 }
 
+/** Writes once more what is there: the system then has it still to bring to the disk. */
+export async function writeAnew(files: Files, fd: number, from: number, to: number): Promise<void> {
+  const room = Bytes.allocUnsafe(Math.min(WINDOW_BYTES, to - from));
+  for (let at = from; at < to; ) {
+    const part = room.subarray(0, Math.min(room.length, to - at));
+    if ((await readFully(files, fd, part, at)) < part.length)
+      throw new Error(`the file ends before byte ${to}`);
+    at = await writeFully(files, fd, part, at);
+  }
+}
+
 /** Fills `data` from `position`, before it returns; answers how many bytes there were. */
 export const readFullySync = (
   files: Pick<Reads, 'readSync'>,
