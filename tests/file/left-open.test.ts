@@ -28,6 +28,10 @@ async function openDisk(disk: Disk, durability: Durability, hooks?: Hooks): Prom
   return LocalDatabase.open(store, { name: FOLDER, adapter: 'file', durability });
 }
 
+const dead = (): never => {
+  throw failure('POWER');
+};
+
 /** Some commits that nobody synced, by a process that was killed. */
 async function killed(): Promise<Disk> {
   const disk = new Disk();
@@ -96,6 +100,33 @@ describe('what a killed process left', () => {
       disk.powerLoss(mulberry32(seed));
       const again = await openDisk(disk, 'strict');
       expect(same(await bytesOf(await again.getAttachment('a', 'f')), noise(300)), `seed ${seed}`).toBe(true);
+      await again.close();
+    }
+  });
+});
+
+describe('a log that was made anew', () => {
+  it('has its name on the disk before the one before it goes, though its maker was killed, and the power fails', async () => {
+    for (let seed = 1; seed <= 40; seed++) {
+      const disk = await killed();
+      const journal = await file({ files: disk }).open(FOLDER);
+      const rename = disk.rename.bind(disk);
+      disk.rename = (from, to) => {
+        rename(from, to);
+        if (to.endsWith('log.2')) disk.fail = dead;
+      };
+      await expect(journal.vacuum?.({ force: true })).rejects.toMatchObject({ name: 'io' });
+      disk.rename = rename;
+      disk.fail = () => undefined;
+      disk.kill();
+      // The power goes when the next owner would bring the names to the disk, the last time.
+      disk.fail = (call) =>
+        call === 'openFolder' && !disk.hasFile(join(FOLDER, 'log.1')) ? dead() : undefined;
+      await file({ files: disk }).open(FOLDER);
+      disk.fail = () => undefined;
+      disk.powerLoss(mulberry32(seed));
+      const again = await file({ files: disk }).open(FOLDER);
+      expect((await again.read()).commits, `seed ${seed}`).toHaveLength(COMMITS);
       await again.close();
     }
   });

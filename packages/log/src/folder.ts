@@ -48,17 +48,19 @@ export async function openLog(files: Files, folder: string, last: LastOwner): Pr
   const log =
     (generation === undefined ? undefined : await openGeneration(files, folder, generation, last)) ??
     (await makeFirst(files, folder));
-  removeLeftovers(files, folder, log.header.generation);
+  await removeLeftovers(files, folder, log.header.generation);
   return log;
 }
 
 /** No error, as in {@link removeQuietly}: nobody reads these files. */
-function removeLeftovers(files: Files, folder: string, generation: number): void {
+async function removeLeftovers(files: Files, folder: string, generation: number): Promise<void> {
   try {
-    for (const each of logs(files, folder)) {
-      const path = join(folder, each.name);
-      const isLeft = each.temporary || each.generation < generation;
-      if (isLeft && isOurs(files, path)) removeQuietly(files, path);
+    const left = logs(files, folder).filter((each) => each.temporary || each.generation < generation);
+    // A vacuum was killed before the newest log's name was on the disk: until it is, that has only the older one.
+    if (left.some((each) => !each.temporary)) await files.syncFolder(folder);
+    for (const { name } of left) {
+      const path = join(folder, name);
+      if (isOurs(files, path)) removeQuietly(files, path);
     }
   } catch {
     // They are found and removed by the next opening.
