@@ -40,8 +40,8 @@ const open = new Map<string, LogJournal>();
  * version wrote it. A log that was closed and that nobody touched since is not read again to look for damage: what rotted there is
  * `corrupt` when it is read.
  *
- * If somebody removes the files of an open database, it is lost; if somebody renames or replaces them, it cannot go on: a `strict` write then
- * rejects `io`, a `relaxed` one at the latest 100 ms after, and so does every later one.
+ * If somebody removes the files of an open database, it is lost; if somebody renames or replaces them, or takes its lock away, it cannot go
+ * on: a `strict` write then rejects `io`, a `relaxed` one at the latest 100 ms after, and so does every later one.
  */
 export function file(options: FileOptions = {}): Adapter {
   const files = options.files ?? nodeFiles;

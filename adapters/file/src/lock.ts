@@ -85,7 +85,8 @@ async function take(files: Files, folder: string, purpose: string): Promise<Lock
         const lostPower = ended.some(
           ({ name, start }) => isOfAnotherBoot(start) && heldBy(files, join(folder, name)) !== READS,
         );
-        return { leftOpen: ended.length > 0, lostPower, clear, release, forsake };
+        const isHeld = (): boolean => isThere(files, path);
+        return { leftOpen: ended.length > 0, lostPower, isHeld, clear, release, forsake };
       }
       release();
       if (attempt === ATTEMPTS || heldBy(files, join(folder, other.name)) !== '')
@@ -159,6 +160,16 @@ function markHeld(files: Files, fd: number, purpose: string): void {
     files.writeSync(fd, Buffer.from(purpose), 0, 1, 0);
   } catch {
     // On a full disk the others learn it a little later, but the database opens.
+  }
+}
+
+/** False only if it is known that there is no such file. */
+function isThere(files: Files, path: string): boolean {
+  try {
+    closeQuietly(files, files.open(path, 'r'));
+    return true;
+  } catch (error) {
+    return codeOf(error) !== 'ENOENT';
   }
 }
 

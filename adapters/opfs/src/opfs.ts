@@ -100,6 +100,7 @@ function lockOf(files: OpfsFiles, release: () => void): Lock {
   return {
     leftOpen,
     lostPower: leftOpen,
+    isHeld: () => true,
     clear: () => {},
     release: () => end(true),
     forsake: () => end(false),

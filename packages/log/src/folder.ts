@@ -15,7 +15,7 @@ import { recover } from './recovery';
 import { trouble } from './trouble';
 import { readFullySync, writeFully } from './window';
 
-type LastOwner = Pick<Lock, 'lostPower' | 'leftOpen'>;
+type LogLock = Pick<Lock, 'lostPower' | 'leftOpen' | 'isHeld'>;
 
 /** The folder of attachments' content. No database within this one's folder is likely to have this name. */
 export const BLOBS = 'log.blobs';
@@ -39,15 +39,15 @@ export function generations(files: Files, folder: string): number[] {
 /**
  * Opens the newest log, or makes the first; cuts off a torn end; removes what a killed vacuum left.
  *
- * @param last how the last owner ended: if its machine went down, what was not synced may be there in parts; otherwise all of it is
+ * @param lock says how the last owner ended: if its machine went down, what was not synced may be there in parts; otherwise all of it is
  *   there, and still to be synced
  * @throws DatabaseError `corrupt`, with nothing changed on disk
  */
-export async function openLog(files: Files, folder: string, last: LastOwner): Promise<Log> {
+export async function openLog(files: Files, folder: string, lock: LogLock): Promise<Log> {
   const generation = generations(files, folder).at(-1);
   const log =
-    (generation === undefined ? undefined : await openGeneration(files, folder, generation, last)) ??
-    (await makeFirst(files, folder));
+    (generation === undefined ? undefined : await openGeneration(files, folder, generation, lock)) ??
+    (await makeFirst(files, folder, lock));
   await removeLeftovers(files, folder, log.header.generation);
   return log;
 }
@@ -117,8 +117,9 @@ async function openGeneration(
   files: Files,
   folder: string,
   generation: number,
-  { lostPower, leftOpen }: LastOwner,
+  lock: LogLock,
 ): Promise<Log | undefined> {
+  const { lostPower, leftOpen } = lock;
   const path = logPath(folder, generation);
   const fd = files.open(path, 'r+');
   try {
@@ -133,7 +134,7 @@ async function openGeneration(
       files.truncate(fd, found.end);
       await files.sync(fd);
     }
-    const log = new Log(files, fd, path, found.header, found.contents, found.end);
+    const log = new Log(files, fd, lock, path, found.header, found.contents, found.end);
     if (noted !== undefined) log.noted();
     if (leftOpen) log.unsynced(found.syncedTo);
     return log;
@@ -143,7 +144,7 @@ async function openGeneration(
   }
 }
 
-async function makeFirst(files: Files, folder: string): Promise<Log> {
+async function makeFirst(files: Files, folder: string, lock: LogLock): Promise<Log> {
   const header = newHeader(1, random(16), HEADER_BYTES);
   const [path, temporary] = [logPath(folder, 1), temporaryPath(folder, 1)];
   const fd = await files.make(temporary);
@@ -152,7 +153,7 @@ async function makeFirst(files: Files, folder: string): Promise<Log> {
     await files.sync(fd);
     files.rename(temporary, path);
     await files.syncFolder(folder);
-    return new Log(files, fd, path, header, new Contents(), HEADER_BYTES);
+    return new Log(files, fd, lock, path, header, new Contents(), HEADER_BYTES);
   } catch (error) {
     closeQuietly(files, fd);
     removeQuietly(files, temporary);

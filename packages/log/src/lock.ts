@@ -4,6 +4,8 @@ export interface Lock {
   readonly leftOpen: boolean;
   /** Such an owner ran before the machine was last started. */
   readonly lostPower: boolean;
+  /** False once somebody took it away, who may have opened the folder since. */
+  isHeld(): boolean;
   /** Removes the files of dead owners. Not before the log is in order: a later taker must learn of a loss of power too. */
   clear(): void;
   release(): void | Promise<void>;

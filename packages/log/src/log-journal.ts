@@ -27,7 +27,7 @@ import type { Log } from './log';
 import { Parts } from './parts';
 import { notePlaces } from './places';
 import type { Bytes } from './platform';
-import { notThere, trouble } from './trouble';
+import { trouble } from './trouble';
 import { isWorthVacuum, Successor } from './vacuum';
 
 export class LogJournal implements Journal {
@@ -270,7 +270,7 @@ export class LogJournal implements Journal {
       }
       await this.#sync(log);
       isSynced = true;
-      if (!log.isThere) throw notThere(log.path);
+      log.look();
       await notePlaces(this.#files, this.#folder, log);
       isSound = true;
     } finally {

@@ -10,6 +10,7 @@ import type { FileState, Files } from './files';
 import { KIND_REWRITE, meaningOfPart, type Part } from './frame';
 import { FrameReader } from './frame-reader';
 import type { LogHeader } from './header';
+import type { Lock } from './lock';
 import { type Encoded, RecordEncoder } from './record-encoder';
 import { isFull, notThere, trouble } from './trouble';
 import { writeAnew, writeFully, writeFullySync } from './window';
@@ -17,8 +18,11 @@ import { writeAnew, writeFully, writeFullySync } from './window';
 /** ms between two checks that the file is still there, unless a sync checks. A check costs 8 µs, a small append 5. */
 export const LOOK_MS = 100;
 
+type LogLock = Pick<Lock, 'isHeld'>;
+
 export class Log {
   readonly path: string;
+  readonly lock: LogLock;
   readonly header: LogHeader;
   readonly contents: Contents;
   readonly frames: FrameReader;
@@ -41,10 +45,19 @@ export class Log {
   #closing: (() => void) | undefined;
 
   /** `end`: where the next record goes. Everything before it is on the disk, unless {@link unsynced} says otherwise. */
-  constructor(files: Files, fd: number, path: string, header: LogHeader, contents: Contents, end: number) {
+  constructor(
+    files: Files,
+    fd: number,
+    lock: LogLock,
+    path: string,
+    header: LogHeader,
+    contents: Contents,
+    end: number,
+  ) {
     this.#files = files;
     this.#fd = fd;
     this.path = path;
+    this.lock = lock;
     this.header = header;
     this.contents = contents;
     this.frames = new FrameReader({
@@ -98,7 +111,7 @@ export class Log {
       throw ioError(`${this.path} takes no more writes until it is opened anew: ${reason}`, this.#failure);
     }
     // By the system clock, which may be set back: asking the other one takes as long as the checksum until V8 has optimised that.
-    if (Math.abs(Date.now() - this.#lookedAt) >= LOOK_MS) this.#look();
+    if (Math.abs(Date.now() - this.#lookedAt) >= LOOK_MS) this.look();
   }
 
   /** Allows no more writes: a later append could be lost together with what failed. */
@@ -175,9 +188,17 @@ export class Log {
     this.#syncedTo = Number.POSITIVE_INFINITY;
   }
 
-  /** False when somebody removed, renamed or replaced the file: what is written then goes where nobody finds it. */
-  get isThere(): boolean {
-    return this.#try(() => this.#files.isAt(this.#fd, this.path));
+  /** @throws DatabaseError when what is written goes where nobody finds it, or others may write here, or did */
+  look(): void {
+    this.#lookedAt = Date.now();
+    const isThere = this.#try(() => this.#files.isAt(this.#fd, this.path));
+    if (!isThere) throw this.poison(notThere(this.path));
+    if (this.state().size < this.#end)
+      throw this.poison(ioError(`${this.path} was cut by another program while it was open`));
+    if (!this.lock.isHeld())
+      throw this.poison(
+        ioError(`${this.path} may be open elsewhere: the lock was taken away while it was open`),
+      );
   }
 
   state(): FileState {
@@ -188,14 +209,6 @@ export class Log {
   async close(): Promise<void> {
     if (this.#users > 0) await new Promise<void>((resolve) => (this.#closing = resolve));
     this.#try(() => this.#files.close(this.#fd));
-  }
-
-  /** @throws DatabaseError when what is written goes where nobody finds it, or another program has changed what was written */
-  #look(): void {
-    this.#lookedAt = Date.now();
-    if (!this.isThere) throw this.poison(notThere(this.path));
-    if (this.state().size < this.#end)
-      throw this.poison(ioError(`${this.path} was cut by another program while it was open`));
   }
 
   #take({ parts, sizes }: Encoded): void {
@@ -239,7 +252,7 @@ export class Log {
       if (this.#left !== undefined) await writeAnew(this.#files, this.#fd, this.#left.from, this.#left.to);
       this.#left = undefined;
       await this.#files.sync(this.#fd);
-      this.#look();
+      this.look();
       this.#syncedSequence = sequence;
       this.#syncedTo = Math.max(this.#syncedTo, end);
       putIntoForce?.();

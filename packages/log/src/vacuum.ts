@@ -132,7 +132,7 @@ export class Successor {
         isNamed = true;
         this.#files.rename(this.#temporary, path);
       });
-      return new Log(this.#files, this.#fd, path, this.#header, this.#contents, this.#end);
+      return new Log(this.#files, this.#fd, this.#old.lock, path, this.#header, this.#contents, this.#end);
     } catch (error) {
       if (!isNamed) throw error;
       // It is not known whether the new name holds, and an opening would trust it: the old log must not go on alone.
