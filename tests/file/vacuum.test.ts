@@ -16,7 +16,9 @@ import { join } from 'node:path';
 import { file } from '@settledb/adapter-file';
 import type { Journal } from '@settledb/engine';
 import { describe, expect, it } from 'vitest';
+import { nodeFiles } from '../../adapters/file/src/node-files';
 import { LOOK_MS } from '../../packages/log/src/log';
+import { failure } from './disk';
 import {
   act,
   commitOf,
@@ -112,6 +114,24 @@ describe('vacuum', () => {
     await journal.close();
     expect(await another).toMatchObject({ name: 'closed' });
     expect(readdirSync(folder)).toEqual(['log.1']);
+    expect(await stateIn(folder)).toBe(state);
+  });
+
+  it.each([
+    'EINVAL',
+    'ENOTSUP',
+    'EIO',
+  ])('whose log the system does not rename (%s) leaves the one before', async (code) => {
+    const folder = join(base, `not renamed ${code}`);
+    const rename = (from: string, to: string): void => {
+      if (to.endsWith('log.2')) throw failure(code);
+      nodeFiles.rename(from, to);
+    };
+    const journal = await file({ files: { ...nodeFiles, rename } }).open(folder);
+    for (const action of sampleActions()) await act(journal, action);
+    const state = await stateOf(journal);
+    await expect(journal.vacuum?.({ force: true })).rejects.toMatchObject({ name: 'io' });
+    await journal.close().catch(() => {});
     expect(await stateIn(folder)).toBe(state);
   });
 

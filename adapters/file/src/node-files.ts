@@ -69,10 +69,10 @@ export const nodeFiles: NodeFiles = {
     const fd = fs.openSync(folder, 'r');
     try {
       change?.();
-      await settle<void>((done) => fs.fsync(fd, done));
-    } catch (error) {
-      // Some network file systems have no such call for folders; names in them are as durable as their server makes them.
-      if (!NOT_FOR_FOLDERS.includes(codeOf(error))) throw error;
+      await settle<void>((done) => fs.fsync(fd, done)).catch((error) => {
+        // Some network file systems have no such call for folders; names in them are as durable as their server makes them.
+        if (!NOT_FOR_FOLDERS.includes(codeOf(error))) throw error;
+      });
     } finally {
       fs.closeSync(fd);
     }
