@@ -104,6 +104,18 @@ describe('files of others', () => {
       await expect(make().load(utf8(text)), text).rejects.toMatchObject({ name: 'corrupt' });
   });
 
+  it('with a row in place of a document that could not be read are refused as damage, not of a key without one', async () => {
+    const [a] = rows;
+    const error = { error: 'timeout', reason: 'The request could not be processed' };
+    const cut = utf8(JSON.stringify({ rows: [a, error] }));
+    await expect(make().load(cut)).rejects.toMatchObject({
+      name: 'corrupt',
+      reason: expect.stringMatching('timeout'),
+    });
+    const missing = utf8(JSON.stringify({ rows: [a, { key: 'none', error: 'not_found' }] }));
+    expect(await make().load(missing)).toMatchObject({ ok: true, docs_written: 1 });
+  });
+
   it('that are none are refused', async () => {
     const rowsOnly = JSON.stringify({ rows: [{ id: 'a', key: 'a', value: { rev: '1-a' } }] });
     for (const text of ['hello', '{}', '{"a":[]}', '{"docs2":[]}', '7', rowsOnly, '<html></html>'])

@@ -61,7 +61,8 @@ function documentOf(element: unknown, list: string): unknown {
   if (list !== 'rows') return element;
   if (!isObject(element)) throw damaged('a row that is no object');
   // The row of a deleted document, or of a key without a document.
-  if (element.doc === null || element.error !== undefined) return undefined;
+  if (element.doc === null || element.error === 'not_found') return undefined;
+  if (element.error !== undefined) throw damaged(`a row says ${JSON.stringify(element.error)}`);
   if (element.doc === undefined) throw badRequest('These rows have no documents: ask with include_docs=true');
   return element.doc;
 }
