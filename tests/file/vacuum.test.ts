@@ -135,6 +135,29 @@ describe('vacuum', () => {
     expect(await stateIn(folder)).toBe(state);
   });
 
+  it.each([
+    'EPERM',
+    'EACCES',
+    'EBUSY',
+  ])('whose log others have open, so that it gets no name (%s), keeps nobody from writing on', async (code) => {
+    const folder = join(base, `refused ${code}`);
+    let refused = 0;
+    const rename = (from: string, to: string): void => {
+      if (to.endsWith('log.2') && refused++ === 0) throw failure(code);
+      nodeFiles.rename(from, to);
+    };
+    const journal = await file({ files: { ...nodeFiles, rename } }).open(folder);
+    for (const action of sampleActions()) await act(journal, action);
+    await expect(journal.vacuum?.({ force: true })).rejects.toMatchObject({ name: 'io', cause: { code } });
+    expect(namesIn(folder).filter((name) => name.startsWith('log'))).toEqual(['log.1']);
+    await act(journal, { append: commitOf(29) }, 'strict');
+    const state = await stateOf(journal);
+    await journal.vacuum?.({ force: true });
+    await journal.close();
+    expect(namesIn(folder)).toEqual(['log.2']);
+    expect(await stateIn(folder)).toBe(state);
+  });
+
   it('killed before or after its log got its name leaves a whole one; what it left goes at the next open', async () => {
     const journal = await sample('killed');
     const old = copyOf(join(base, 'killed'));

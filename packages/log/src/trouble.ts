@@ -15,6 +15,11 @@ export function isOutOfFiles(error: unknown): boolean {
   return code !== undefined && OUT_OF_FILES.has(code);
 }
 
+/** The system, or a server, looked at the names and does not allow it; on Windows because another program has the file open. Nothing was done. */
+const REFUSED = new Set(['EPERM', 'EACCES', 'EBUSY']);
+
+export const isRefused = (error: unknown): boolean => REFUSED.has(codeOf(error) ?? '');
+
 /** What was written goes where nobody finds it. */
 export const notThere = (path: string): DatabaseError =>
   ioError(`${path} was removed while it was open, or renamed, or replaced`);

@@ -28,6 +28,7 @@ import { FRAME_HEADER_BYTES, frameRoom } from './frame-layout';
 import { encodeHeader, HEADER_BYTES, type LogHeader, newHeader } from './header';
 import { Log } from './log';
 import { Bytes } from './platform';
+import { isRefused } from './trouble';
 import { writeFully } from './window';
 
 /** Bytes written at a time: little memory, few calls, and the event loop gets its turn in between. */
@@ -126,12 +127,18 @@ export class Successor {
     await writeFully(this.#files, this.#fd, encodeHeader(this.#header), 0);
     await this.sync();
     let isNamed = false;
-    try {
-      const path = logPath(this.#folder, this.#header.generation);
-      await this.#files.syncFolder(this.#folder, () => {
-        isNamed = true;
+    const path = logPath(this.#folder, this.#header.generation);
+    const rename = (): void => {
+      try {
         this.#files.rename(this.#temporary, path);
-      });
+        isNamed = true;
+      } catch (error) {
+        isNamed = !isRefused(error);
+        throw error;
+      }
+    };
+    try {
+      await this.#files.syncFolder(this.#folder, rename);
       return new Log(this.#files, this.#fd, this.#old.lock, path, this.#header, this.#contents, this.#end);
     } catch (error) {
       if (!isNamed) throw error;
