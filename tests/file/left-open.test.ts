@@ -202,6 +202,36 @@ describe('content of attachments that the system has, and the disk may not', () 
   });
 });
 
+describe('the folder of a database', () => {
+  it('is on the disk before a strict write, though whoever made it was killed before its name was', async () => {
+    const disk = new Disk();
+    disk.fail = (call) => (/Folder$/.test(call) && call !== 'makeFolder' ? dead() : undefined);
+    await expect(file({ files: disk }).open(FOLDER)).rejects.toMatchObject({ name: 'io' });
+    expect(disk.hasFolder(FOLDER)).toBe(true);
+    disk.fail = () => undefined;
+    disk.kill();
+    const journal = await file({ files: disk }).open(FOLDER);
+    await journal.append(commitOf(1), { epoch: 0, n: 0 }, 'strict');
+    disk.powerLoss(() => 0.99);
+    const again = await file({ files: disk }).open(FOLDER);
+    expect((await again.read()).commits).toHaveLength(1);
+    await again.close();
+  });
+
+  it('may lie in one that nobody may look into', async () => {
+    const disk = new Disk();
+    disk.makeFolder(FOLDER);
+    const syncFolder = disk.syncFolder.bind(disk);
+    disk.syncFolder = async (folder, change) => {
+      if (folder !== FOLDER) throw failure('EACCES');
+      await syncFolder(folder, change);
+    };
+    const journal = await file({ files: disk }).open(FOLDER);
+    await journal.append(commitOf(1), { epoch: 0, n: 0 }, 'strict');
+    await journal.close();
+  });
+});
+
 describe('the folder of attachments', () => {
   it('goes with the database, also when nothing was left in it', async () => {
     const disk = new Disk();

@@ -1,7 +1,7 @@
 /** A database's folder among others: which may be one, and what is made on the way to it. */
 import { dirname, join } from 'node:path';
 import { badRequest } from '@settledb/core';
-import { codeOf, type Files, isLogName } from '@settledb/log';
+import { codeOf, type Files, generations, isLogName } from '@settledb/log';
 import { isLockName } from './lock';
 
 /** Whether a database has something of that name in its folder: a log and what goes with it, or a lock. */
@@ -42,7 +42,10 @@ function isFolder(files: Files, path: string): boolean {
  */
 export async function inFolder<R>(files: Files, folder: string, work: () => Promise<R>): Promise<R> {
   const first = files.makeFolder(folder);
-  if (first === undefined) return work();
+  if (first === undefined) {
+    if (generations(files, folder).length === 0) await syncName(files, folder);
+    return work();
+  }
   const made: string[] = [];
   for (let each = folder; made.at(-1) !== first; each = dirname(each)) made.push(each);
   try {
@@ -56,5 +59,14 @@ export async function inFolder<R>(files: Files, folder: string, work: () => Prom
       // Somebody else has made something there.
     }
     throw error;
+  }
+}
+
+/** Of a folder that is there: whoever made it may have been killed before its name was on the disk. It may lie where nobody may look. */
+async function syncName(files: Files, folder: string): Promise<void> {
+  try {
+    await files.syncFolder(dirname(folder));
+  } catch (error) {
+    if (!['EACCES', 'EPERM'].includes(codeOf(error) ?? '')) throw error;
   }
 }
