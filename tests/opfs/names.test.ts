@@ -6,7 +6,7 @@ import { Disk, failure } from '../file/disk';
 import { mulberry32 } from '../support/slow-adapter';
 
 const PATH = '/names';
-const SEEDS = 60;
+const SEEDS = 200;
 const STEPS = 40;
 /** More bytes than one copy of the state has room for. */
 const TOO_LONG = 'x'.repeat(70_000);
@@ -33,6 +33,7 @@ it('are never older than what was brought to the disk, and never of two states',
   for (let seed = 1; seed <= SEEDS; seed++) {
     const random = mulberry32(seed);
     const disk = new Disk();
+    disk.keepsUnwritten = seed % 2 === 1;
     let names = read(disk);
     /** What the disk has for certain, and the last that was, or may have been, written. */
     let [durable, last] = [0, 0];
@@ -45,8 +46,7 @@ it('are never older than what was brought to the disk, and never of two states',
         for (const name of ['log.1', `same ${step}`]) names.numbers.set(name, step);
         write(names, disk, random);
       } else if (what < 0.75) {
-        names.flush();
-        durable = last;
+        if (flush(names, disk, random)) durable = last;
       } else {
         if (what < 0.85) disk.kill();
         else disk.powerLoss(random);
@@ -60,6 +60,24 @@ it('are never older than what was brought to the disk, and never of two states',
     }
   }
 });
+
+/** One in four fails. @returns whether it did not */
+function flush(names: Names, disk: Disk, random: () => number): boolean {
+  const fails = random() < 0.25;
+  disk.fail = (call) => {
+    if (call === 'sync' && fails) throw failure('EIO');
+    return undefined;
+  };
+  try {
+    names.flush();
+    return true;
+  } catch (error) {
+    expect(error).toMatchObject({ code: 'EIO' });
+    return false;
+  } finally {
+    disk.fail = () => undefined;
+  }
+}
 
 /** One in four fails, having written a part. */
 function write(names: Names, disk: Disk, random: () => number): void {

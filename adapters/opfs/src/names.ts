@@ -60,8 +60,12 @@ export class Names {
     // A first state may be torn: nothing relies on it before it is on the disk, and then there is always one that is whole.
     if (newest === undefined && handle.getSize() > COPY_BYTES)
       throw corrupt(`${path}: damaged: neither copy of the files' names is what was written there`);
-    // What an owner that did not end wrote last may not be on the disk, and its copy is the next but one to be written over.
-    if (newest?.state.open === true) handle.flush();
+    // What an owner that did not end wrote last may not be on the disk, and its copy is the next but one to be written over. Written anew,
+    // because a system that failed to bring it there may take it for written (`Log.unsynced`).
+    if (newest?.state.open === true) {
+      writeAt(handle, newest.at, newest.data);
+      handle.flush();
+    }
     return new Names(handle, newest);
   }
 
@@ -96,7 +100,7 @@ export class Names {
     copy.writeDoubleLE(this.#serial + 1, SERIAL_AT);
     copy.write(text, JSON_AT, 'latin1');
     copy.writeUInt32LE(crc32(copy.subarray(LENGTH_AT)), CRC_AT);
-    movedAll(copy.length, (done) => written(this.#handle, copy.subarray(done), this.#at + done));
+    writeAt(this.#handle, this.#at, copy);
     this.#serial++;
     this.#isWritten = true;
   }
@@ -104,7 +108,9 @@ export class Names {
   flush(): void {
     if (this.#isFlushed) return;
     if (!this.#isWritten) this.write();
+    this.#isWritten = false; // if it fails
     this.#handle.flush();
+    this.#isWritten = true;
     this.#isFlushed = true;
     this.#at = COPY_BYTES - this.#at;
   }
@@ -114,7 +120,12 @@ interface Copy {
   readonly at: number;
   readonly serial: number;
   readonly state: State;
+  /** As it is stored. */
+  readonly data: Bytes;
 }
+
+const writeAt = (handle: SyncHandle, at: number, copy: Bytes): void =>
+  movedAll(copy.length, (done) => written(handle, copy.subarray(done), at + done));
 
 function copyAt(handle: SyncHandle, at: number): Copy | undefined {
   const room = Bytes.alloc(COPY_BYTES);
@@ -127,5 +138,6 @@ function copyAt(handle: SyncHandle, at: number): Copy | undefined {
     at,
     serial: data.readDoubleLE(SERIAL_AT),
     state: JSON.parse(data.toString('latin1', JSON_AT, end)) as State,
+    data: data.subarray(0, end),
   };
 }
