@@ -55,7 +55,9 @@ it('an index that was asked for before is made, however long its design document
     },
   };
   const first = new SettleDB(path);
-  await first.bulkDocs(Array.from({ length: 600 }, (_, n) => ({ _id: `_design/${n}`, n })));
+  await first.bulkDocs(
+    Array.from({ length: 600 }, (_, n) => ({ _id: `_design/${n}`, language: 'query', n })),
+  );
   await first.close();
   for (const call of ['createIndex', 'deleteIndex'] as const) {
     const db = new SettleDB(path, { adapter });
