@@ -34,10 +34,20 @@ import {
 
 const base = home();
 
-async function sample(name: string): Promise<Journal> {
-  const journal = await file().open(join(base, name));
+async function sample(name: string, adapter = file()): Promise<Journal> {
+  const journal = await adapter.open(join(base, name));
   for (const action of sampleActions()) await act(journal, action);
   return journal;
+}
+
+/** A sample of which the system does not give the second log its name, so often. */
+function unnamed(name: string, code: string, times = Number.POSITIVE_INFINITY): Promise<Journal> {
+  let refused = 0;
+  const rename = (from: string, to: string): void => {
+    if (to.endsWith('log.2') && refused++ < times) throw failure(code);
+    nodeFiles.rename(from, to);
+  };
+  return sample(name, file({ files: { ...nodeFiles, rename } }));
 }
 
 describe('vacuum', () => {
@@ -123,12 +133,7 @@ describe('vacuum', () => {
     'EIO',
   ])('whose log the system does not rename (%s) leaves the one before', async (code) => {
     const folder = join(base, `not renamed ${code}`);
-    const rename = (from: string, to: string): void => {
-      if (to.endsWith('log.2')) throw failure(code);
-      nodeFiles.rename(from, to);
-    };
-    const journal = await file({ files: { ...nodeFiles, rename } }).open(folder);
-    for (const action of sampleActions()) await act(journal, action);
+    const journal = await unnamed(`not renamed ${code}`, code);
     const state = await stateOf(journal);
     await expect(journal.vacuum?.({ force: true })).rejects.toMatchObject({ name: 'io' });
     await journal.close().catch(() => {});
@@ -141,13 +146,7 @@ describe('vacuum', () => {
     'EBUSY',
   ])('whose log others have open, so that it gets no name (%s), keeps nobody from writing on', async (code) => {
     const folder = join(base, `refused ${code}`);
-    let refused = 0;
-    const rename = (from: string, to: string): void => {
-      if (to.endsWith('log.2') && refused++ === 0) throw failure(code);
-      nodeFiles.rename(from, to);
-    };
-    const journal = await file({ files: { ...nodeFiles, rename } }).open(folder);
-    for (const action of sampleActions()) await act(journal, action);
+    const journal = await unnamed(`refused ${code}`, code, 1);
     await expect(journal.vacuum?.({ force: true })).rejects.toMatchObject({ name: 'io', cause: { code } });
     expect(namesIn(folder).filter((name) => name.startsWith('log'))).toEqual(['log.1']);
     await act(journal, { append: commitOf(29) }, 'strict');
