@@ -30,6 +30,7 @@ type Step =
   | { readonly kind: 'edits'; readonly count: number; readonly together: boolean }
   | { readonly kind: 'leaf' | 'delete' | 'stale'; readonly which: number }
   | { readonly kind: 'replicate'; readonly which: number; readonly hashes: readonly string[] }
+  | { readonly kind: 'foretold'; readonly ahead: number; readonly hash: string }
   | { readonly kind: 'compact' };
 
 it('a long tree is not unpacked for the call after the one that packed it', () => {
@@ -79,6 +80,14 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       hashes: fc.array(fc.oneof(hash, fc.constantFrom('x', 'y')), { minLength: 1, maxLength: 4 }),
     }),
   },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant('foretold' as const),
+      ahead: fc.integer({ min: 1, max: 4 }),
+      hash,
+    }),
+  },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('compact' as const) }) },
 );
 
@@ -101,6 +110,7 @@ class Model {
       for (const rev of this.written.keys()) if (!kept.has(rev)) this.written.delete(rev);
     } else if (step.kind === 'edits') await this.#edits(step);
     else if (step.kind === 'replicate') await this.#replicate(step);
+    else if (step.kind === 'foretold') await this.#foretold(step);
     else await this.#one(step);
     // What was put beyond the limit has lost its body, even if a path names it again.
     for (const rev of this.written.keys()) {
@@ -163,6 +173,20 @@ class Model {
     const merged = merge(this.tree, { generation, hashes: path, deleted: false }, this.limit);
     this.tree = merged.tree;
     if (merged.result.startsWith('new')) this.written.set(rev, this.n);
+  }
+
+  /** Another database makes edits, and then deletes the document. Its last two revisions come from there, and then the same edits are made. */
+  async #foretold({ ahead, hash }: Extract<Step, { kind: 'foretold' }>): Promise<void> {
+    if (this.tree === undefined) return;
+    let { rev } = winner(this.tree);
+    for (let i = 1; i <= ahead; i++) rev = nextRev(ID, rev, false, `{"n":${this.n + i}}`);
+    const [generation, hashes] = [generationOf(rev) + 1, [hash, hashOf(rev)]];
+    const _revisions = { start: generation, ids: hashes };
+    await this.db.bulkDocs([{ _id: ID, _rev: `${generation}-${hash}`, _revisions, _deleted: true }], {
+      new_edits: false,
+    });
+    this.tree = merge(this.tree, { generation, hashes, deleted: true }, this.limit).tree;
+    await this.#edits({ kind: 'edits', count: ahead, together: false });
   }
 
   async check(store: Store<DatabaseTables>): Promise<void> {
@@ -264,7 +288,7 @@ it('an edit that was made elsewhere before, of a branch that came without its be
   }
 });
 
-it('a history with a tombstone, or with branches of one beginning, gets newest revisions beside it too', async () => {
+it('a history with a tombstone, with branches, or made twice, gets newest revisions beside it too', async () => {
   const store = await openLogStore<DatabaseTables>(await memory().open('beside'), schema);
   const db = await LocalDatabase.open<Record<string, unknown>>(store, { name: 'beside', adapter: 'test' });
   const first = await db.put({ _id: ID });
@@ -290,8 +314,13 @@ it('a history with a tombstone, or with branches of one beginning, gets newest r
   await db.put({ _id: 'b', _rev: other.rev });
   const third = await db.put({ _id: 'b', _rev: (await db.get('b'))._rev, n: 1 });
   await db.put({ _id: 'b', _rev: third.rev, n: 2 });
-  const [rows] = await store.read([{ from: 'docs', keys: [ID, 'b'], texts: ['tip'] }]);
-  expect(rows.map((row) => (row!.tip as string).length)).toEqual(['1000:'.length + 32, '1000:'.length + 64]);
+  // Of a document that was made here and elsewhere.
+  const here = await db.put({ _id: 'c', n: 1 });
+  await db.put({ _id: 'c', _rev: `1-${'0'.repeat(32)}` }, { new_edits: false });
+  await db.put({ _id: 'c', _rev: here.rev, n: 2 });
+  const [rows] = await store.read([{ from: 'docs', keys: [ID, 'b', 'c'], texts: ['tip'] }]);
+  const lengths = [32, 64, 32].map((hashes) => '1000:'.length + hashes);
+  expect(rows.map((row) => (row!.tip as string | undefined)?.length)).toEqual(lengths);
   await db.close();
 });
 

@@ -106,20 +106,23 @@ export function tipAfter(before: DocRow, edit: NewEdit, limit: number): string |
   const known = (tip as string | undefined) ?? prefix;
   if (hash.length !== HASH_LENGTH || !known.startsWith(prefix)) return undefined;
   if (known.length >= prefix.length + TIP_REVS_MAX * HASH_LENGTH) return undefined;
-  if (tree !== undefined && tip === undefined && !hasOneRoot(tree, generationOf(rev), limit))
+  if (tree !== undefined && tip === undefined && !beginsBelow(tree, generationOf(rev), limit))
     return undefined;
   return prefix + hash + known.slice(prefix.length);
 }
 
 /**
- * Whether all of a tree descends from one revision: then it does not have what an edit of its winner makes. A branch that came without
- * its beginning (its source keeps few revisions, or those were purged here) may have that very revision, with what became of it. Asked
- * once for a tip: whatever adds a branch packs the tree.
+ * Whether every branch of a tree begins at the winner's generation, or below: then it has nothing that edits of the winner make. One that
+ * begins above came without its beginning (its source keeps few revisions, or those were purged here), and may begin with that very
+ * revision, and have what became of it. Asked once for a tip: whatever adds a branch packs the tree.
  *
  * @param tree if it was not read, its length tells of the usual kind: a whole history, without branches or tombstones
  */
-function hasOneRoot(tree: Text, generation: number, limit: number): boolean {
-  if (typeof tree === 'string') return unpackTree(tree).chains.filter(({ joined }) => !joined).length === 1;
+function beginsBelow(tree: Text, generation: number, limit: number): boolean {
+  if (typeof tree === 'string')
+    return unpackTree(tree).chains.every(
+      (chain) => chain.joined || chain.generation - chain.hashes.length < generation,
+    );
   const count = Math.min(generation, limit);
   return tree.length === `0${generation},${count}:`.length + count * HASH_LENGTH;
 }
