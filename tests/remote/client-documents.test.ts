@@ -164,6 +164,20 @@ describe('bulkGet', () => {
     expect(asked).toBe(2);
   });
 
+  it('fails, and calls no document missing, where a proxy answers in the place of the server', async () => {
+    const gone = () => new Response('404 page not found', { status: 404 });
+    const { fetch } = meddled({ 'POST /db/_bulk_get': gone, 'GET /db/b': gone });
+    const db = remote(URL_OF_DB, { fetch });
+    await db.bulkDocs(write, { new_edits: false });
+    expect((await db.bulkGet({ docs: [docs[0]!, docs[2]!] })).results[1]!.docs).toMatchObject([
+      { error: { error: 'not_found' } },
+    ]);
+    expect(await failureOf(db.bulkGet({ docs }))).toMatchObject({
+      status: 404,
+      reason: expect.stringContaining('not as CouchDB does'),
+    });
+  });
+
   it('answers a malformed revision by its row, as a local database does', async () => {
     const asked = { docs: [{ id: 'a', rev: 'nope' }, { id: 'a' }] };
     for (const refuses of [false, true]) {

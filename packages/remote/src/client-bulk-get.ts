@@ -225,6 +225,8 @@ async function getOne<Content extends object>(
   } catch (error) {
     // One document may be missing, forbidden or wrongly asked for; any other error means that the whole request fails.
     if (!isDatabaseError(error) || ![400, 403, 404].includes(error.status)) throw error;
+    // No database says that it is missing: a dump might leave it out.
+    if (error.status === 404 && isForeign(error)) throw error;
     return { id, docs: [{ error: { ...missing.error, error: error.name, reason: error.reason } }] };
   }
 }
