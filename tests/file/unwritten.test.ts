@@ -80,14 +80,18 @@ describe('what a failed sync left unwritten', () => {
     await expectCommits(disk, COMMITS);
   });
 
-  it('is told by the next owner where it cannot be written then either, and stays readable', async () => {
+  // Also of a full disk that writes copies: the commit is in the log, and nothing follows it. `quota_exceeded` would deny both.
+  it.each([
+    'EIO',
+    'ENOSPC',
+  ])('is told by the next owner where it cannot be written then either (%s), and stays readable', async (code) => {
     for (const call of ['read', 'write', 'sync'] as const) {
       const disk = new Disk();
       await left(disk, false);
       const journal = await open(disk);
       const { commits } = await journal.read();
       disk.fail = (each) => {
-        if (each === call) throw failure('EIO');
+        if (each === call) throw failure(code);
         return undefined;
       };
       await expect(append(journal, commitOf(commits.length + 1), 'strict')).rejects.toMatchObject({

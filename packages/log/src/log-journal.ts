@@ -4,7 +4,14 @@
  * Small appends run from check to write in one turn of the event loop. A large append, a manifest until the disk has it, or the end of a
  * vacuum holds the writer's place meanwhile, and later calls wait for it. A position is compared only after waiting.
  */
-import { closed, type DatabaseError, type Durability, type TextRef } from '@settledb/core';
+import {
+  closed,
+  type DatabaseError,
+  type Durability,
+  ioError,
+  isQuotaExceeded,
+  type TextRef,
+} from '@settledb/core';
 import type {
   BlobJournal,
   Commit,
@@ -304,7 +311,10 @@ export class LogJournal implements Journal {
     try {
       await this.#sync(log);
     } catch (error) {
-      throw log.isPoisoned ? error : log.poison(error);
+      const failure = log.isPoisoned ? error : log.poison(error);
+      // `quota_exceeded` would say that nothing was written, and that writing goes on when there is room.
+      if (!isQuotaExceeded(failure)) throw failure;
+      throw ioError(`${log.path}: there was no room to sync what was written`, failure);
     }
   }
 
