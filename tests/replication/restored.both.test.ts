@@ -157,7 +157,17 @@ describe('a target that is replaced while it is written to', () => {
     expect(await replicate(a, side, { checkpoint })).toMatchObject({ docs_written: 0 });
   });
 
-  it('by an older state of it, while its source cannot be reached, is sent what that lacks', async () => {
+  const refuses = async (): Promise<never> => {
+    throw statusError(403, 'forbidden');
+  };
+  it.each<[ReplicateOptions, Partial<Peer>?]>([
+    [{}],
+    [{ since: 0 }],
+    [{ since: 2 }],
+    [{ checkpoint: 'target' }],
+    [{ since: 0, checkpoint: 'target' }],
+    [{}, { get: refuses, put: refuses }],
+  ])('by an older state of it, while its source cannot be reached, is sent what that lacks: %o %o', async (options, readOnly) => {
     const a = await open('a');
     const old = await open('old');
     const { side, replace } = place(old, { blind: false });
@@ -168,11 +178,12 @@ describe('a target that is replaced while it is written to', () => {
         const failing = new Promise((_, reject) => cuts.push(() => reject(statusError(0, 'cut'))));
         return { on: () => undefined, cancel: () => undefined, then: failing.then.bind(failing) };
       },
+      ...readOnly,
     });
     // Then all is written down, too.
     const following = (times: number) => expect.poll(() => cuts.length).toBe(times);
     await fill(a, 3);
-    const replication = replicate(source, side, live);
+    const replication = replicate(source, side, { ...live, ...options });
     await following(1);
     const restored = await copyOf(old);
     await fill(a, 3, 10);
@@ -183,7 +194,8 @@ describe('a target that is replaced while it is written to', () => {
     await following(3);
     replication.cancel();
     await replication;
-    expect(await contents(restored)).toEqual(await contents(a));
+    if (options.since !== 2) expect(await contents(restored)).toEqual(await contents(a));
+    else expect((await restored.info()).doc_count).toBe(4);
   });
 
   it('is sent everything also before the first checkpoint, if it says when it was made', async () => {

@@ -308,15 +308,20 @@ export class Checkpoints {
     this.#mute = true;
   }
 
-  /** The next attempt can rely on what is written down. */
+  /** Both sides remember. */
   get complete(): boolean {
-    const sides = [this.#source, this.#target];
-    return !this.#mute && sides.every((side) => side !== undefined && !side.refuses);
+    return [this.#source, this.#target].every((side) => side !== undefined && !side.refuses);
   }
 
-  /** Something was written down, so the next attempt begins later than this one. */
-  get moved(): boolean {
-    return this.#writtenAt !== 0;
+  /** The next attempt, and later replications, go by what is written down: by the target's alone where the source refuses. */
+  get counts(): boolean {
+    const side = this.#target ?? this.#source;
+    return !this.#mute && side !== undefined && !side.refuses;
+  }
+
+  /** What was written down, so that the next attempt begins later than this one; undefined if nothing was. */
+  get moved(): Seq | undefined {
+    return this.#writtenAt === 0 ? undefined : this.#written;
   }
 
   /** A side is another database by now, or an older state of it. Nothing is written down from then on. */

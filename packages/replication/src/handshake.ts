@@ -28,18 +28,17 @@ export async function handshake(run: Run, signal: AbortSignal): Promise<Start> {
   const { sourceId, targetId, instances, sourceSeq } = pair;
   const key = `${sourceId} ${targetId} ${instances}`;
   // A database was replaced by another: what the old one acknowledged, the new one may not have.
-  if (run.pair !== undefined && run.pair !== key) progress.lastSeq = undefined;
+  if (run.pair !== undefined && run.pair !== key) progress.lastSeq = run.written = undefined;
   run.pair = key;
   const open = opener(run, pair, signal);
   const since = sinceOf(run, sourceSeq);
   const start =
-    since === undefined
-      ? await openFirst(run, pair, open, signal)
-      : await openAt(since, open, run.settings.since === 'now');
-  // Without checkpoints to rely on, this replication's own memory says where to go on.
+    since === undefined ? await openFirst(run, pair, open, signal) : await openAt(since, open, run);
+  // This replication's own memory says where to go on only where no later one goes by a checkpoint. A target that was restored, or lost its
+  // last writes as its power failed, no longer has all that it acknowledged, and that gap would be written down as replicated.
   const { lastSeq } = progress;
-  const relies = since === undefined && start.checkpoints.complete;
-  if (relies || lastSeq === undefined || notBeyond(sourceSeq, lastSeq) !== lastSeq) return start;
+  if (start.checkpoints.counts || lastSeq === undefined || notBeyond(sourceSeq, lastSeq) !== lastSeq)
+    return start;
   return { ...start, since: lastSeq };
 }
 
@@ -119,9 +118,12 @@ async function snapshotSeq(source: Peer, target: Peer, signal: AbortSignal): Pro
 }
 
 /** Where to begin when the user says so. Beyond a gap, checkpoints are kept separately, or, if that is `now`, not at all. */
-async function openAt(since: Seq, open: Open, isNow: boolean): Promise<Start> {
+async function openAt(since: Seq, open: Open, { settings, progress, written }: Run): Promise<Start> {
   const start = await open();
+  const isNow = settings.since === 'now';
   if (isNow) start.checkpoints.mute();
+  // What an earlier run wrote down is no reason to begin later than the user says; what this one did, is.
+  if (!isNow && [written, progress.lastSeq].includes(start.since)) return start;
   if (isNow || covers(start.since, since)) return { ...start, since };
   const own = await open(since);
   return own.since === 0 ? { ...own, since } : own;

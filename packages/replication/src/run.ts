@@ -45,6 +45,7 @@ export async function run(
     const tries = {
       pair: undefined,
       now: undefined,
+      written: undefined,
       worked: false,
       failed: new RevSet(),
       documentTries: 0,
@@ -116,7 +117,10 @@ async function attempt(run: Run, reading: AbortController): Promise<void> {
     end();
     await checkpoints?.flush(writing.signal).catch(() => undefined);
     // Where each checkpoint fails, as on a full disk, every attempt compares all that the one before did: no reason to begin soon.
-    if (checkpoints?.moved) run.backOff.reset();
+    if (checkpoints?.moved !== undefined) {
+      run.written = checkpoints.moved;
+      run.backOff.reset();
+    }
     // What an older state acknowledged is gone: only what the checkpoints remember counts.
     if (checkpoints?.replaced) run.progress.lastSeq = undefined;
     throw error;

@@ -39,6 +39,8 @@ export interface Run {
   pair: string | undefined;
   /** Where the source was when it was first asked, if it said so, and which one that was: what `since: 'now'` means in all attempts. */
   now: { readonly of: string; readonly seq: Seq | undefined } | undefined;
+  /** The last position that this replication wrote down. */
+  written: Seq | undefined;
   /** A batch, even an empty one, was transferred: both databases exist and accept such requests. */
   worked: boolean;
   /** Revisions that made the last such attempt fail. */
@@ -194,7 +196,7 @@ function acknowledge(
   run.worked = true;
   run.documentTries = 0;
   // The replication's own memory says where the next attempt begins. Elsewhere it matters what is written down, see `attempt`.
-  if (!checkpoints.complete) run.backOff.reset();
+  if (!checkpoints.counts) run.backOff.reset();
   if (end.seq === undefined) return;
   progress.lastSeq = end.seq;
   checkpoints.note(end.seq, signal);
