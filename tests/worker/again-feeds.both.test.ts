@@ -1,6 +1,8 @@
 /** Feeds whose host is lost: how live ones, those with a limit and replications go on at the next one, or end. */
 import type { Replication } from '@settledb/replication';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { SettleDB } from '../../packages/settledb/src/entry.browser';
+import { memory } from '../../packages/settledb/src/memory';
 import { begun, Hosts, PATIENCE } from './hosts';
 import { rejection } from './support';
 
@@ -168,5 +170,59 @@ describe('a replication', () => {
     expect(heard).toEqual(['active', 'paused', 'active', ['paused', offline], 'active', 'paused']);
     feed.cancel();
     await feed;
+  });
+
+  it.each([
+    0, 2,
+  ])('since now goes on in the next host after what it was told in the last one: %i', async (before) => {
+    const Databases = SettleDB.defaults({ adapter: memory() });
+    const hosts = new Hosts();
+    hosts.open = (name, options) => new Databases(name, options) as never;
+    const source = new Databases('source');
+    onTestFinished(() => source.close());
+    for (let n = 0; n < before; n++) await source.put({ _id: `before ${n}` });
+    const db = new (hosts.connect())('notes');
+    const feed = db.replicate.from('source', { live: true, since: 'now' });
+    await vi.waitFor(() => expect(feed.status().phase).toBe('idle'), PATIENCE);
+    let begin!: () => void;
+    hosts.begin = () =>
+      new Promise((resolve) => {
+        begin = resolve;
+      });
+    hosts.now.leave();
+    await source.put({ _id: 'between' });
+    await vi.waitFor(() => expect(begin).toBeDefined(), PATIENCE);
+    begin();
+    await vi.waitFor(() => expect(hosts.feeds).toBe(2), PATIENCE);
+    await vi.waitFor(() => expect(feed.status().phase).toBe('idle'), PATIENCE);
+    await source.put({ _id: 'after' });
+    await vi.waitFor(() => expect(feed.status().last_seq).toBe(before + 2), PATIENCE);
+    feed.cancel();
+    await feed;
+    const { rows } = await db.allDocs();
+    expect(rows).toMatchObject([{ id: 'after' }, { id: 'between' }]);
+  });
+
+  it('since now whose target cannot be reached has the same moment in the next host', async () => {
+    let isDown = true;
+    class Databases extends SettleDB.defaults({ adapter: memory() }) {
+      override info() {
+        if (isDown && this.name === 'away') throw new Error('away');
+        return super.info();
+      }
+    }
+    const hosts = new Hosts();
+    hosts.open = (name, options) => new Databases(name, options) as never;
+    const db = new (hosts.connect())('notes');
+    await db.put({ _id: 'before' });
+    const feed = db.replicate.to('away', { live: true, retry: true, since: 'now' });
+    await vi.waitFor(() => expect(feed.status()).toMatchObject({ phase: 'waiting', last_seq: 1 }), PATIENCE);
+    await db.put({ _id: 'between' });
+    hosts.now.leave();
+    await vi.waitFor(() => expect(hosts.feeds).toBe(2), PATIENCE);
+    isDown = false;
+    await vi.waitFor(() => expect(feed.status()).toMatchObject({ phase: 'idle', last_seq: 2 }), PATIENCE);
+    feed.cancel();
+    expect(await feed).toMatchObject({ docs_written: 1 });
   });
 });

@@ -59,7 +59,11 @@ async function identify(run: Run, signal: AbortSignal): Promise<Pair> {
     const [id, { instance, seq }] = answer;
     // What is written while the target cannot be reached, or after it was replaced, comes after now.
     const of = `${id} ${instance}`;
-    if (run.now?.of !== of) run.now = { of, seq };
+    if (run.now?.of !== of) {
+      run.now = { of, seq };
+      // Told by its status: a page asks its next host to begin there.
+      if (run.settings.since === 'now') run.progress.lastSeq = seq;
+    }
     return answer;
   });
   const [[sourceId, from], [targetId, to]] = await Promise.all([source, whoIs(run.target)]);

@@ -2,7 +2,7 @@
  * Replications that run at a host, as a page follows them from one host to the next: each host reports only its own work, and the
  * last one may be lost before it reports the end.
  */
-import { type CallOptions, DatabaseError, type FeedError, isDatabaseError } from '@settledb/core';
+import { type CallOptions, DatabaseError, type FeedError, isDatabaseError, type Seq } from '@settledb/core';
 import {
   Announcer,
   type FailedRow,
@@ -19,9 +19,18 @@ import type { FollowedFeed, Request } from '@settledb/worker';
 /** Handles what hosts report. @param progress is told that, and how the replication ended for this page */
 export function replicationThere(progress: StatusBoard): Partial<Request> {
   let announcer: Announcer | undefined;
+  let start: Seq | undefined;
   return {
+    // `now` is one moment, however many hosts it takes: what was written before there was another is not left out.
+    asked: (options) =>
+      options.since === 'now' && start !== undefined
+        ? { ...options, since: start, checkpoint: false }
+        : options,
     at: (value) => {
       progress.status = value as ReplicationStatus;
+      const { phase, last_seq } = progress.status;
+      // 0 may also mean that the source has not been asked yet.
+      if (last_seq !== 0 || phase === 'idle') start = last_seq;
     },
     // In turn, as promised for `active` and `paused`: the next host, or one that works for other pages already, may begin with either.
     tell(emit, event, value) {

@@ -25,6 +25,8 @@ interface ChangeLike {
 export interface Request {
   readonly verb: string;
   args(): readonly unknown[];
+  /** What is to be asked for now, if not what was asked for at first. */
+  asked?(options: Readonly<Record<string, unknown>>): object;
   readonly credit: number;
   /** It goes on until it is cancelled, or tries again whatever happens. */
   readonly isEndless: boolean;
@@ -83,11 +85,10 @@ export function followLive(
 ): FollowedFeed {
   const given = askedNow(args.at(-1) ?? {}) as Options & { signal?: AbortSignal };
   const { signal, ...options } = given;
-  const sent = [...args.slice(0, -1), options];
   const isEndless = Boolean(options.live || options.continuous || options.retry);
   const request: Request = {
     verb,
-    args: () => sent,
+    args: () => [...args.slice(0, -1), more.asked?.(options) ?? options],
     credit: CREDIT_WITH_DOCS,
     isEndless,
     canResume: () => isEndless,
