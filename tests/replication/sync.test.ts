@@ -27,6 +27,22 @@ describe('sync', () => {
     expect(await contents(a)).toEqual(await contents(b));
   });
 
+  it('goes no faster than the loop that iterates over it, and gives it everything', async () => {
+    const [a, b] = await openTwo();
+    await fill(a, 40);
+    await fill(b, 40, 100);
+    const both = sync(a, b, { batch_size: 1 });
+    const ids: string[] = [];
+    for await (const { change } of both) {
+      ids.push(...change.docs.map(({ _id }) => _id));
+      for (let turns = 0; turns < 20; turns++) await new Promise((resolve) => setTimeout(resolve));
+      const { push, pull } = both.status();
+      expect(push.docs_written + pull.docs_written - ids.length).toBeLessThan(8);
+    }
+    expect(new Set(ids).size).toBe(80);
+    expect(await both).toMatchObject({ push: { docs_written: 40 }, pull: { docs_written: 40 } });
+  });
+
   it('does not report what came from the other side, live', async () => {
     const [a, b] = await openTwo();
     const both = startSync(a, b);

@@ -120,7 +120,7 @@ async function run(
   const announce = joinedAnnouncements(feed);
   for (const direction of ['push', 'pull'] as const) {
     const half = halves[direction];
-    half.on('change', (change: ReplicationChange) => void feed.push({ direction, change }));
+    passOn(half, (change) => feed.push({ direction, change }));
     half.on('denied', (doc: FailedRow) => feed.emit('denied', { direction, doc } satisfies SyncDenied));
     half.on('active', () => announce.active(direction));
     half.on('paused', (error: unknown) => announce.paused(direction, error));
@@ -140,6 +140,18 @@ async function run(
   if (pushed.status === 'rejected') throw pushed.reason;
   if (pulled.status === 'rejected') throw pulled.reason;
   return { push: pushed.value, pull: pulled.value };
+}
+
+/** Every change as soon as it is there; the half goes on with the next when that was taken by whoever iterates. */
+function passOn(half: Replication, push: (change: ReplicationChange) => Promise<void> | undefined): void {
+  let taken: Promise<void> | undefined;
+  half.on('change', (change) => {
+    taken = push(change);
+  });
+  const hold = async (): Promise<void> => {
+    for await (const _ of half) await taken;
+  };
+  hold().catch(() => {}); // how it ends is told by awaiting it
 }
 
 /** The `active` and `paused` events of both halves as one sequence. */
