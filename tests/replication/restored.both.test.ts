@@ -1,7 +1,18 @@
 /** Databases that are not what they were: made anew under the same name, or restored from a backup. Nothing may be skipped. */
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type Peer, type ReplicateOptions, replicate, sync } from '../../packages/replication/src/index';
-import { type AnyDatabase, contents, copyOf, fill, open, openTwo, peer, statusError } from './databases';
+import { replicationId } from '../../packages/replication/src/replication-id';
+import {
+  type AnyDatabase,
+  checkpointsOf,
+  contents,
+  copyOf,
+  fill,
+  open,
+  openTwo,
+  peer,
+  statusError,
+} from './databases';
 import { telling } from './live';
 
 /** Names itself as a database of CouchDB does: by a place, where another may come to lie, made at some time. */
@@ -196,6 +207,30 @@ describe('a target that is replaced while it is written to', () => {
     await replication;
     if (options.since !== 2) expect(await contents(restored)).toEqual(await contents(a));
     else expect((await restored.info()).doc_count).toBe(4);
+  });
+
+  it('by itself without its last writes, when it had not answered, is sent these again', async () => {
+    const a = await open('a');
+    const b = await open('old');
+    const { side, replace } = place(b, { blind: false });
+    await fill(a, 40);
+    // From now on the clock stands still: only the first batch is written down while the transfer goes on.
+    later();
+    const id = replicationId(await a.id(), 'place', { style: 'all_docs' });
+    let writes = 0;
+    let left: AnyDatabase | undefined;
+    const bulkDocs: typeof side.bulkDocs = async (docs, options) => {
+      if (++writes === 2) {
+        await expect.poll(() => checkpointsOf(b, id)).toMatchObject({ last_seq: 10 });
+        left = await copyOf(b);
+      }
+      if (writes < 3) return side.bulkDocs(docs, options);
+      replace(left!);
+      throw statusError(0, 'reset');
+    };
+    const run = replicate(a, { ...side, bulkDocs }, { batch_size: 10 });
+    await expect(run).rejects.toMatchObject({ result: { last_seq: 20 } });
+    expect(await replicate(a, side)).toMatchObject({ docs_written: 30 });
   });
 
   it('is sent everything also before the first checkpoint, if it says when it was made', async () => {

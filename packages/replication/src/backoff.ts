@@ -63,7 +63,7 @@ export class BackOff {
 }
 
 /** True if a server answered with this error; false if there was no connection, or it was lost. */
-function isAnswered(error: unknown): boolean {
+export function isAnswered(error: unknown): boolean {
   return statusOf(error) !== 0 && !UNANSWERED.has((error as { name?: unknown }).name);
 }
 

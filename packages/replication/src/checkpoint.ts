@@ -346,7 +346,7 @@ export class Checkpoints {
 
   /** Writes down what was noted, if anything changed. One write at a time. */
   async flush(signal: AbortSignal): Promise<void> {
-    while (this.#writing !== undefined) await this.#writing.catch(() => undefined);
+    await this.written();
     if (!this.behind) return;
     this.#writing = this.#write(this.#noted!, signal);
     try {
@@ -354,6 +354,11 @@ export class Checkpoints {
     } finally {
       this.#writing = undefined;
     }
+  }
+
+  /** Waits for a write that is under way. */
+  async written(): Promise<void> {
+    while (this.#writing !== undefined) await this.#writing.catch(() => undefined);
   }
 
   async #write(seq: Seq, signal: AbortSignal): Promise<void> {

@@ -3,7 +3,7 @@
  */
 import { DatabaseError, type FeedController, isObject, onSigns, whyOf } from '@settledb/core';
 import { Announcer } from './announcer';
-import { BackOff } from './backoff';
+import { BackOff, isAnswered } from './backoff';
 import { type Checkpoints, Overwritten } from './checkpoint';
 import type { ReplicationChange, ReplicationResult } from './counters';
 import { Failure } from './failures';
@@ -94,7 +94,10 @@ function isFinal({ error, givesUp }: Failure, run: Run): boolean {
   return givesUp ?? (isRefusal(error) || isClosed(error) || (!run.worked && FINAL.has(statusOf(error))));
 }
 
-/** From the handshake to the end. However it ends, what was acknowledged is written down, if that can be done soon. */
+/**
+ * From the handshake to the end. What was acknowledged is written down, if that can be done soon; but not after a failure without an answer:
+ * who did not answer may be back without its last writes, if its power failed, and would be told that it has them.
+ */
 async function attempt(run: Run, reading: AbortController): Promise<void> {
   const { feed } = run;
   const writing = new AbortController();
@@ -115,7 +118,9 @@ async function attempt(run: Run, reading: AbortController): Promise<void> {
     await transfer(run, start, reading.signal, writing.signal);
   } catch (error) {
     end();
-    await checkpoints?.flush(writing.signal).catch(() => undefined);
+    if (feed.cancelled || isAnswered(error instanceof Failure ? error.error : error))
+      await checkpoints?.flush(writing.signal).catch(() => undefined);
+    else await checkpoints?.written();
     // Where each checkpoint fails, as on a full disk, every attempt compares all that the one before did: no reason to begin soon.
     if (checkpoints?.moved !== undefined) {
       run.written = checkpoints.moved;
