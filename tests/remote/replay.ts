@@ -223,6 +223,9 @@ class Replayer implements Replayed {
         this.#learned.text(value, ''),
         // By decision, see docs/couchdb-differences.md.
         ...(name === 'cache-control' && value === 'must-revalidate' ? ['private, must-revalidate'] : []),
+        ...(name === 'cache-control' && step.request!.path === '/favicon.ico'
+          ? [value.replace('public', 'private')]
+          : []),
       ];
       if (known.includes(found ?? '')) continue;
       const isVolatile = step.volatile?.some((path) => path.toLowerCase() === `response.headers.${name}`);

@@ -117,6 +117,17 @@ describe('session cookies', () => {
     expect(out.headers.get('set-cookie')).toMatch(/^AuthSession=; /); // Not renewed.
   });
 
+  it('are renewed in no answer that a cache before the server may give to others', async () => {
+    const server = await withAlice();
+    const cookie = await logIn(server, 'alice', 'pw');
+    const later = closed({ databases: server.databases, cookies: { timeout: 5_000 } });
+    for (const path of ['/', '/_up', '/_session', '/_uuids', '/favicon.ico', '/none', '/_users']) {
+      const { headers } = await later.ask('GET', path, undefined, cookie);
+      const isShared = !/private|no-cache/.test(headers.get('cache-control') ?? '');
+      expect([path, headers.has('set-cookie') && isShared]).toEqual([path, false]);
+    }
+  });
+
   it('are signed by a secret that no path leads to', async () => {
     const server = await withAlice();
     await logIn(server, 'alice', 'pw');

@@ -96,6 +96,7 @@ async function rowOf(context: Context, key: unknown): Promise<object> {
 
 /** Paths that browsers ask the server for, and which would otherwise be looked up as databases. */
 export function favicon(): Answer {
-  const headers = { 'content-type': 'text/plain', 'cache-control': 'public, max-age=31536000' };
+  // Not `public`, as CouchDB's is: an answer may renew a cookie, which a cache before the server would give to others.
+  const headers = { 'content-type': 'text/plain', 'cache-control': 'private, max-age=31536000' };
   return new Response('Not found.', { status: 404, headers });
 }
