@@ -59,9 +59,14 @@ describe('settings of databases', () => {
     for (const name of ['a', 'b', 'a']) {
       await settings.change(name, () => ({ revs_limit: 7 }));
       await settings.change(name, () => ({ revs_limit: 8 }));
-      await settings.forget(name);
-      expect(await settings.of(name)).toEqual({});
-      await settings.forget(name);
+      for (let i = 0; i < 2; i++) {
+        await settings.forgetWith(
+          name,
+          async () => {},
+          async () => false,
+        );
+        expect(await settings.of(name)).toEqual({});
+      }
     }
     const kept = (await databases.open(SETTINGS_DATABASE))!;
     expect(await kept.info()).toMatchObject({ doc_count: 0, doc_del_count: 0 });
@@ -110,6 +115,26 @@ describe('settings of databases', () => {
     expect((await change('/db')).status).toBe(404);
     expect((await server.ask('GET', '/db/_security')).body).toEqual(DEFAULT_SECURITY);
     expect(await kept.info()).toMatchObject({ doc_count: 1 });
+  });
+
+  it('that are changed after a deletion began are not those of another either', async () => {
+    const databases = new MemoryDatabases();
+    const server = testServer({ databases });
+    const { destroy } = databases;
+    const names = ['another'];
+    const security = { admins: { names }, members: { names } };
+    let changed: ReturnType<typeof server.ask> | undefined;
+    databases.destroy = async (name) => {
+      changed = server.ask('PUT', '/db/_security', security);
+      // Long enough for the change, unless it has to wait.
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      return destroy.call(databases, name);
+    };
+    await server.ask('PUT', '/db');
+    expect((await server.ask('DELETE', '/db')).status).toBe(200);
+    expect((await changed)?.status).toBe(404);
+    await server.ask('PUT', '/db');
+    expect((await server.ask('GET', '/db/_security')).body).toEqual(DEFAULT_SECURITY);
   });
 
   it('that are read while they are changed are not taken for those of before', async () => {

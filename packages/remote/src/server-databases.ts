@@ -43,18 +43,13 @@ export async function destroyDatabase(context: Context): Promise<Answer> {
     );
   }
   const name = segments[0]!;
-  const before = await server.settings.forget(name);
-  try {
-    if (!(await server.databases.destroy(name))) throw notFound('Database does not exist.');
-  } catch (error) {
-    if (before !== undefined && (await isLeft(server, name)))
-      await server.settings.change(name, () => before).catch(() => {});
-    throw error;
-  }
+  const destroy = () => server.databases.destroy(name);
+  if (!(await server.settings.forgetWith(name, destroy, () => isLeft(server, name))))
+    throw notFound('Database does not exist.');
   return jsonResponse(200, { ok: true });
 }
 
-/** Whether a database that could not be destroyed is still there: then its members must be able to enter it as before. */
+/** Whether the database is still there, as far as that can be told. */
 const isLeft = async ({ databases }: ServerState, name: string): Promise<boolean> =>
   (await withDatabase(databases, name, async () => true).catch(() => true)) === true;
 

@@ -4,7 +4,7 @@
  *
  * Settings are read once and then kept in memory, at most {@link MAX_KNOWN} of them: one handler serves a set of databases.
  */
-import { type Database, type ExistingDoc, notFound, unlessMissing, uuid } from '@settledb/core';
+import { type Database, type ExistingDoc, notFound, Turns, unlessMissing, uuid } from '@settledb/core';
 import type { Databases } from './server-context';
 import { withDatabase } from './server-uses';
 
@@ -45,8 +45,8 @@ type Row = ExistingDoc<Record<string, unknown>>;
 export class Settings {
   readonly #databases: Databases;
   readonly #known = new Map<string, DatabaseSettings>();
-  /** Changes take turns: each is based on the result of the one before. */
-  #turn: Promise<unknown> = Promise.resolve();
+  /** Changes of a document take turns: each is based on the result of the one before. */
+  readonly #turns = new Turns();
   #secret: Promise<string> | undefined;
 
   constructor(databases: Databases) {
@@ -56,7 +56,7 @@ export class Settings {
   /** The settings of the database `name`, which must exist: made-up names are not looked up. Empty if nothing was set. */
   async of(name: string): Promise<DatabaseSettings> {
     // In turn, so that settings read before a change are not kept after it.
-    return this.#known.get(name) ?? this.#inTurn(() => this.#load(name));
+    return this.#known.get(name) ?? this.#inTurn(name, () => this.#load(name));
   }
 
   async #load(name: string): Promise<DatabaseSettings> {
@@ -79,20 +79,37 @@ export class Settings {
     change: (before: DatabaseSettings) => DatabaseSettings,
     database?: Database,
   ): Promise<void> {
-    await this.#inTurn(async () => {
+    await this.#inTurn(name, async () => {
       const id = await database?.id();
       const settings = change(await this.#load(name));
-      await this.#write(`db:${name}`, { settings });
-      this.#keep(name, settings);
+      await this.#set(name, settings);
       if (id === undefined || (await withDatabase(this.#databases, name, (now) => now.id())) === id) return;
       await this.#forget(name);
       throw notFound('Database does not exist.');
     });
   }
 
-  /** Called before the database is destroyed: another one of the same name begins with the defaults. @returns what was set */
-  forget(name: string): Promise<DatabaseSettings | undefined> {
-    return this.#inTurn(() => this.#forget(name));
+  /**
+   * Forgets what was set for a database, and destroys it: another one of the same name begins with the defaults. In one turn, because what
+   * is set between the two would be that of the other one.
+   *
+   * @param isLeft whether a database that could not be destroyed is still there: then its members must be able to enter it as before
+   */
+  forgetWith<T>(name: string, destroy: () => Promise<T>, isLeft: () => Promise<boolean>): Promise<T> {
+    return this.#inTurn(name, async () => {
+      const before = await this.#forget(name);
+      try {
+        return await destroy();
+      } catch (error) {
+        if (before !== undefined && (await isLeft())) await this.#set(name, before).catch(() => {});
+        throw error;
+      }
+    });
+  }
+
+  async #set(name: string, settings: DatabaseSettings): Promise<void> {
+    await this.#write(`db:${name}`, { settings });
+    this.#keep(name, settings);
   }
 
   async #forget(name: string): Promise<DatabaseSettings | undefined> {
@@ -107,23 +124,23 @@ export class Settings {
 
   /** Signs cookies. It is stored, so that a restart logs nobody out. */
   secret(): Promise<string> {
-    this.#secret ??= this.#inTurn(async () => {
-      const kept = (await this.#read('secret'))?.secret;
-      if (typeof kept === 'string' && kept.length >= 32) return kept;
-      const secret = uuid() + uuid();
-      await this.#write('secret', { secret });
-      return secret;
-    }).catch((error: unknown) => {
-      this.#secret = undefined;
-      throw error;
-    });
+    this.#secret ??= this.#turns
+      .take('secret', async () => {
+        const kept = (await this.#read('secret'))?.secret;
+        if (typeof kept === 'string' && kept.length >= 32) return kept;
+        const secret = uuid() + uuid();
+        await this.#write('secret', { secret });
+        return secret;
+      })
+      .catch((error: unknown) => {
+        this.#secret = undefined;
+        throw error;
+      });
     return this.#secret;
   }
 
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.#turn.then(work, work);
-    this.#turn = turn.catch(() => {});
-    return turn;
+  #inTurn<T>(name: string, work: () => Promise<T>): Promise<T> {
+    return this.#turns.take(`db:${name}`, work);
   }
 
   async #read(id: string): Promise<Row | undefined> {
@@ -138,7 +155,7 @@ export class Settings {
     const put = (): Promise<unknown> =>
       withDatabase(this.#databases, SETTINGS_DATABASE, (database) => database.put(doc));
     if ((await put()) !== undefined) return;
-    await this.#databases.create(SETTINGS_DATABASE);
+    await this.#turns.take('', () => this.#databases.create(SETTINGS_DATABASE));
     if ((await put()) === undefined) throw new Error('The database of settings was made, and is not there');
   }
 }
