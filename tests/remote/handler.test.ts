@@ -165,6 +165,23 @@ describe('documents', () => {
     expect((await server.ask('GET', '/db/a?local_seq=true')).headers.get('etag')).toBeNull();
   });
 
+  it('have no tag that another local document of the same id has too', async () => {
+    const server = testServer();
+    await server.ask('PUT', '/db');
+    const told: unknown[] = [];
+    for (const n of [1, 2]) {
+      await server.ask('PUT', '/db/_local/a', { n });
+      const headers = { 'if-none-match': '"0-1"' };
+      const { status, body } = await server.ask('GET', '/db/_local/a', undefined, headers);
+      told.push([status, body.n, body._rev]);
+      await server.ask('DELETE', '/db/_local/a');
+    }
+    expect(told).toEqual([
+      [200, 1, '0-1'],
+      [200, 2, '0-1'],
+    ]);
+  });
+
   it('with revisions no header can carry are answered all the same', async () => {
     const server = testServer();
     await server.ask('PUT', '/db');

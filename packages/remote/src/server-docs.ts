@@ -127,9 +127,9 @@ function docResponse(request: ServerRequest, doc: ExistingDoc): Answer {
 
 const CHANGING = ['_conflicts', '_deleted_conflicts', '_revs_info', '_local_seq'];
 
-/** An ETag, unless the answer may change without a new revision. */
+/** An ETag, unless the answer may change without a new revision. One of a local document is counted, and comes again when it is made anew. */
 function docHeaders(doc: ExistingDoc): { etag?: string } {
-  return CHANGING.some((field) => field in doc) ? {} : etagOf(doc._rev);
+  return isLocalId(doc._id) || CHANGING.some((field) => field in doc) ? {} : etagOf(doc._rev);
 }
 
 /** Whether the client has it: `If-None-Match`. */
