@@ -178,6 +178,14 @@ describe('attachments over HTTP', () => {
     const raw = await server.fetch(`${ORIGIN}/db/z/t`, { headers: { 'accept-encoding': 'gzip' } });
     expect([raw.headers.get('content-encoding'), raw.headers.get('accept-ranges')]).toEqual(['gzip', 'none']);
     expect(Buffer.from(await raw.arrayBuffer())).toEqual(packed);
+    const encodingFor = async (accepted: string) =>
+      (await server.fetch(`${ORIGIN}/db/z/t`, { headers: { 'accept-encoding': accepted } })).headers.get(
+        'content-encoding',
+      );
+    for (const accepted of ['br, GZIP;q=0.5', '*', 'br;q=0,*', 'gzip, *; q=0'])
+      expect([accepted, await encodingFor(accepted)]).toEqual([accepted, 'gzip']);
+    for (const refused of ['', 'identity', '*;q=0', 'gzip; q=0.00', 'gzip;q=0, *', '*, gzip;q=0'])
+      expect([refused, await encodingFor(refused)]).toEqual([refused, null]);
     const bulkGet = async (query: string) => {
       const docs = [{ id: 'z', rev: '1-a' }];
       const { body } = await server.ask('POST', `/db/_bulk_get?${query}`, { docs });

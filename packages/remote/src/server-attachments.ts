@@ -73,11 +73,11 @@ function headersOf({ content_type, digest, encoded_length }: OpenedAttachment) {
 
 const isHeaderText = (text: string): boolean => /^[\x20-\x7e]+$/.test(text);
 
+/** `*` stands for what is not named (RFC 9110, 12.5.3). */
 function acceptsGzip(header: string | null): boolean {
-  return (header ?? '').split(',').some((each) => {
-    const [coding = '', ...parameters] = each.split(';').map((text) => text.trim().toLowerCase());
-    return (coding === 'gzip' || coding === '*') && !parameters.some((text) => /^q=0(\.0*)?$/.test(text));
-  });
+  const asked = (header ?? '').split(',').map((each) => each.replace(/\s/g, '').toLowerCase().split(';'));
+  const found = ['gzip', '*'].flatMap((coding) => asked.filter(([name]) => name === coding))[0];
+  return found !== undefined && !found.some((text) => /^q=0(\.0*)?$/.test(text));
 }
 
 /** First and last byte. */
