@@ -4,7 +4,10 @@
 import type { ServerRequest } from './server-request';
 
 export interface CorsOptions {
-  /** `['https://app.example']`, as browsers send them: without a path or a trailing `/`. `['*']` is for everyone, then without credentials. */
+  /**
+   * `['https://app.example']`, as browsers send them: without a path or a trailing `/`. `['*']` is for everyone, then without credentials.
+   * `'null'` is for pages that are files, and for every other that has itself framed with `sandbox`: then better without credentials.
+   */
   readonly origins: readonly string[];
   /** Let browsers send the cookies and passwords they keep. Not with `*`. Default false. */
   readonly credentials?: boolean | undefined;
@@ -37,10 +40,15 @@ export function corsHeaders(request: ServerRequest, cors: CorsOptions | undefine
   };
 }
 
-/** Whether a browser says that a page of another site sends this, whose origin is not listed by name. Without a preflight that may be any. */
-export const isOfStranger = ({ headers }: ServerRequest, cors: CorsOptions | undefined): boolean =>
-  headers.get('sec-fetch-site') === 'cross-site' &&
-  cors?.origins.includes(headers.get('origin') ?? '') !== true;
+/**
+ * Whether a browser says that a page of another site sends this, whose origin is not listed by name. Without a preflight that may be any, and
+ * `null` is the origin of any page that wants it, as in a frame with `sandbox`.
+ */
+export function isOfStranger({ headers }: ServerRequest, cors: CorsOptions | undefined): boolean {
+  const origin = headers.get('origin') ?? 'null';
+  const isNamed = origin !== 'null' && cors?.origins.includes(origin) === true;
+  return headers.get('sec-fetch-site') === 'cross-site' && !isNamed;
+}
 
 /** The answer to a preflight of a listed origin; undefined for any other request. */
 export function preflight(request: ServerRequest, headers: Record<string, string>): Response | undefined {
