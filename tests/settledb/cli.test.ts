@@ -210,6 +210,32 @@ describe('the command line', () => {
     ).toEqual(conflicted.map((id, at) => ({ id, rev: revs[at], conflicts: [other] })));
   });
 
+  it('lists the conflict behind a page whose last document is removed meanwhile', async () => {
+    const ids = Array.from({ length: 1_001 }, (_, n) => `${1_000_000 + n}`);
+    const rowOf = (id: string): object => ({
+      id,
+      key: id,
+      value: { rev: '1-a' },
+      doc: { _id: id, _rev: '1-a', ...(id === '1001000' && { _conflicts: ['1-0'] }) },
+    });
+    const url = await serving(({ url: asked }, response) => {
+      const { pathname, searchParams } = new URL(asked!, 'http://here');
+      const number = (name: string): number => Number(searchParams.get(name));
+      const from = JSON.parse(searchParams.get('startkey') ?? '""') as string;
+      const found = ids.filter((id) => id >= from).slice(number('skip'), number('skip') + number('limit'));
+      if (found.length === 1_000) ids.splice(999, 1);
+      const answer = { total_rows: ids.length, offset: 0, rows: found.map(rowOf) };
+      response.setHeader('content-type', 'application/json');
+      response.end(
+        JSON.stringify(pathname.endsWith('/_all_docs') ? answer : { db_name: 'db', update_seq: 1 }),
+      );
+    });
+    expect(await settledb(`conflicts ${url}/db`)).toMatchObject({
+      code: 0,
+      out: '{"id":"1001000","rev":"1-a","conflicts":["1-0"]}\n',
+    });
+  });
+
   it('serves a folder to whoever has the password, until it is interrupted', async () => {
     await answerOf('load served/notes', DOCS);
     expect(await settledb('serve served')).toMatchObject({

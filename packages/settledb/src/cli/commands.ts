@@ -58,19 +58,15 @@ export const commands = {
     does: 'documents with conflicts, one line of JSON each',
     run: ([name]) =>
       withDatabase(existing(name!), async (db) => {
-        for (let range = {}; ; ) {
-          const { rows } = await db.allDocs({ ...range, limit: PAGE, include_docs: true, conflicts: true });
-          for (const row of rows) {
-            const {
-              _id: id,
-              _rev: rev,
-              _conflicts: conflicts,
-            } = (row as { doc: Record<string, unknown> }).doc;
+        for (let startkey = ''; ; ) {
+          const { rows } = await db.allDocs({ startkey, limit: PAGE, include_docs: true, conflicts: true });
+          for (const { id, doc } of rows) {
+            const { _rev: rev, _conflicts: conflicts } = doc;
             if (conflicts !== undefined) console.log(JSON.stringify({ id, rev, conflicts }));
           }
           // Who reads the list may have read enough, as `head` does.
           if (rows.length < PAGE || !process.stdout.writable) return true;
-          range = { startkey: rows.at(-1)!.key, skip: 1 };
+          startkey = `${rows.at(-1)!.id}\0`; // the next that there can be: it may not be there any more itself
         }
       }),
   },
