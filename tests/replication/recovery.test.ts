@@ -38,7 +38,7 @@ class World {
   readonly faults: NetworkFaults;
   readonly server = testServer();
   readonly devices: { readonly db: AnyDatabase; readonly sync: Sync }[] = [];
-  /** Signals that requests were made with. */
+  /** Signals of requests whose answers were not read to their end. */
   readonly signals = new Set<AbortSignal>();
   #goDown: () => void = () => undefined;
   #down = new Promise<{ done: true }>(() => undefined);
@@ -59,9 +59,14 @@ class World {
     const statuses = () => this.devices.map(({ sync: both }) => both.status());
     clock!.busy = () => !this.faults.down && statuses().some(({ push, pull }) => works(push) || works(pull));
     const network = lossy(this.server.fetch, this.random, this.faults, held);
-    const fetch: typeof network = (input, init) => {
-      if (init?.signal) this.signals.add(init.signal);
-      return network(input, init);
+    const fetch: typeof network = async (input, init) => {
+      const { signal } = init ?? {};
+      if (signal) this.signals.add(signal);
+      const { body, status, headers } = await network(input, init);
+      const flush = (): void => {
+        if (signal) this.signals.delete(signal);
+      };
+      return new Response(body?.pipeThrough(new TransformStream({ flush })), { status, headers });
     };
     for (let i = 0; i < devices; i++) {
       const db = await open(`device${i}`);
