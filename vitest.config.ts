@@ -4,6 +4,7 @@ import { chromiumStorage, storageArgs, temporaryProfile } from './tests/support/
 import { browserArgs, findBrowser } from './tests/support/find-browser.ts';
 import { lighterPages } from './tests/support/lighter-pages.ts';
 import { timeouts } from './tests/support/timeouts.ts';
+import { filesTogether } from './tests/support/together.ts';
 
 const browser = findBrowser();
 const storage = chromiumStorage();
@@ -13,8 +14,8 @@ const NOT_IN_NODE = [
   'tests/architecture.test.ts',
   '**/node_modules/**',
 ];
-/** One after the other with the same modules, which are loaded, and compiled by V8, once: a third less work. Such tests leave nothing behind, in a module or as a timer (decisions/0026), and replace no module, as the recordings do. */
-const TOGETHER = ['tests/{model,mango,query,database}/**/*.test.ts', 'tests/remote/**/!(recordings).test.ts'];
+/** One after the other with the same modules, which are loaded, and compiled by V8, once: a third less work. Such tests leave nothing behind in a module (decisions/0026). */
+const TOGETHER = filesTogether();
 
 /** Tests that drive pages share Playwright, which takes half a second to load, the programs of pages, and the browsers. */
 const PAGES = [

@@ -6,6 +6,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { filesTogether } from './support/together';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -168,15 +169,15 @@ describe('the tree', () => {
     }
   });
 
-  it('replaces modules only in tests that have modules of their own: not where files share them, nor in pages, which keep them', () => {
-    const folders = ['model', 'mango', 'query', 'database', 'remote'].map((name) => `tests/${name}/`);
+  it('replaces modules only in tests that have modules of their own: not in pages, which keep them', () => {
     const replacing = readdirSync(join(root, 'tests'), { recursive: true, encoding: 'utf8' })
       .map((name) => `tests/${name}`)
       .filter((file) => file.endsWith('.test.ts') && /\bvi\.(mock|doMock)\(/.test(textOf(file)));
-    const isShared = (file: string): boolean =>
-      folders.some((folder) => file.startsWith(folder)) || /\.(both|browser)\./.test(file);
     expect(replacing.length).toBeGreaterThan(1);
-    expect(replacing.filter(isShared)).toEqual(['tests/remote/recordings.test.ts']);
+    expect(replacing.filter((file) => /\.(both|browser)\./.test(file))).toEqual([]);
+    const together = filesTogether();
+    expect(together.length).toBeGreaterThan(100);
+    expect(together.filter((file) => replacing.includes(file))).toEqual([]);
   });
 
   it('reaches nothing of Node from the entries of browsers', () => {
