@@ -166,6 +166,19 @@ describe('of a write', () => {
     expect(world.records).toBe(4);
   });
 
+  it.each([
+    ['what was put asks for, if the browser says that less is stored', 1, 3],
+    ['the same share of what the browser says is stored', 4, 4],
+    ['twice what was put asks for, if others store most of it', 100, 6],
+  ])('as much is kept back as %s', async (_what, share, kept) => {
+    const estimate = async () => ({ usage: (share * RECORD) / RESERVED_SHARE, quota: 1_000 * RECORD });
+    vi.stubGlobal('navigator', { storage: { estimate } });
+    room.keepBack(3 * RECORD);
+    await vi.waitFor(() => expect(world.records).toBe(kept));
+    await vi.advanceTimersByTimeAsync(100);
+    expect(world.records).toBe(kept);
+  });
+
   it('some is kept back also where the browser does not say how much room there is', async () => {
     vi.stubGlobal('navigator', {});
     room.keepBack(2 * RECORD);

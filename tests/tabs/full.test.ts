@@ -51,13 +51,14 @@ describe.skipIf(!canOpenPages())('a storage that is full', () => {
     const quota = 16e6;
     await cdp.send('Storage.overrideQuotaForOrigin', { origin: new URL(url).origin, quotaSize: quota });
     await call(page, 'open', 'full');
-    // The write-ahead log of SQLite counts too while such a write is under way.
-    await call(page, 'fillAtOnce', isSqlite ? 3_000 : 6_200, 2_000);
-    expect(await call(page, 'fill', 'document', 2_000)).toBe('quota_exceeded');
+    // The write-ahead log of SQLite counts too while such a write is under way. And of documents of 2,000 characters, put one by one, it
+    // stores nearly twice as much as Chromium has it ask for, so that more is stored than may be (decisions/0023).
+    const length = isSqlite ? 3_500 : 2_000;
+    await call(page, 'fillAtOnce', isSqlite ? 1_700 : 6_200, length);
+    expect(await call(page, 'fill', 'document', length)).toBe('quota_exceeded');
     expect(await call(page, 'fill', 'document', 10)).toBe('quota_exceeded');
     const { removed, refused } = await call<{ removed: number; refused: number }>(page, 'remove');
-    // Of a machine that does three other things at a time two of 23 runs removed 0.29.
-    expect(removed).toBeGreaterThan((removed + refused) * (isSqlite ? 0.03 : 0.25));
+    expect(removed).toBeGreaterThan((removed + refused) * (isSqlite ? 0.6 : 0.3));
     // Once in 14 runs the first compaction found no room, and where the machine stood still now and then the second did not either;
     // Chromium may count what it merged for long, once for all of 20 seconds (decisions/0023); and one that just went through may leave
     // room for one document only. As the reference says, more is removed then.
@@ -65,7 +66,7 @@ describe.skipIf(!canOpenPages())('a storage that is full', () => {
     for (let more = 0; more < 8; more++) {
       if (more > 0) await call(page, 'remove');
       outcomes = [await call(page, 'compact')];
-      for (let puts = 0; puts < 10; puts++) outcomes.push(await call(page, 'put', 2_000));
+      for (let puts = 0; puts < 10; puts++) outcomes.push(await call(page, 'put', length));
       if (outcomes.every((outcome) => outcome === 'ok')) break;
     }
     expect(new Set(outcomes)).toEqual(new Set(['ok']));

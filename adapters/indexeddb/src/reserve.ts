@@ -3,8 +3,10 @@
  * than it takes; only pure deletions succeed. So deleting documents, which writes a little, could never begin. Records of noise lie in
  * `meta`, and one is deleted each time a write that makes room was refused.
  */
-import { afterTimer, type MakesRoom } from '@settledb/core';
+import type { MakesRoom } from '@settledb/core';
+import { RESERVED_SHARE } from '@settledb/engine';
 import type { Connection } from './connection';
+import { type Estimate, estimate } from './estimate';
 import type { Run } from './run';
 import type { Asking, Scope, Work } from './transaction';
 
@@ -17,8 +19,11 @@ const RECORDS_MAX = 16;
  * were, since without a removal there is nothing to compact.
  */
 const LEFT_MAX = 4;
-/** Far more than the browser's estimate was ever seen to take. */
-const ANSWER_MS = 1_000;
+/**
+ * A share of what the browser says is stored is kept back, but at most so many times that of what was put: SQLite stores nearly twice
+ * as much as that if documents have 2 KB, each in pages of its own, while others of this origin may store whatever they like.
+ */
+const PADDED_MAX = 2;
 const META = { stores: ['meta'], mode: 'readwrite' } satisfies Scope;
 /** Records have numbers as keys in `meta`; its other keys are texts. */
 const ALL = (): IDBKeyRange => IDBKeyRange.bound(0, RECORDS_MAX, false, true);
@@ -44,7 +49,7 @@ export class Reserve {
 
   /** How many records keep about `bytes` back; 0 if there are that many. */
   lacks(bytes: number): number {
-    const wanted = Math.min(Math.floor(bytes / RECORD_BYTES), RECORDS_MAX);
+    const wanted = recordsIn(bytes);
     return wanted > this.#known ? wanted : 0;
   }
 
@@ -76,9 +81,12 @@ export class Reserve {
 
   async #keep(wanted: number): Promise<void> {
     // One record at a time, so that as much is kept as there is room for, and nothing else waits for long.
-    while (this.#known < wanted && (await hasRoom())) {
+    for (;;) {
+      const room = await estimate();
+      const most = Math.max(wanted, Math.min(wanted * PADDED_MAX, recordsIn(room.usage * RESERVED_SHARE)));
+      if (this.#known >= most || !isRoomIn(room)) return;
       const known = await this.#run('Keeping room back', () =>
-        this.#connection.replay<number>(META, (work) => putRecords(work, wanted, 1, work.answer)),
+        this.#connection.replay<number>(META, (work) => putRecords(work, most, 1, work.answer)),
       );
       this.saw(known);
     }
@@ -121,18 +129,12 @@ function putRecords(
   });
 }
 
-/**
- * According to the browser, which counts everything that this origin may store. One that does not answer keeps no commit waiting, and
- * one that fails to keeps none out.
- */
-export async function hasRoom(): Promise<boolean> {
-  const none = (): StorageEstimate => ({ usage: 0, quota: 0 });
-  const late = afterTimer(ANSWER_MS).then(none);
-  const estimate = await Promise.race([navigator.storage?.estimate?.(), late]).catch(none);
-  const { usage = 0, quota = Number.POSITIVE_INFINITY } = estimate ?? {};
-  // Half of it is for users who remove something to write something else.
-  return quota - usage >= RECORD_BYTES * 2;
-}
+const recordsIn = (bytes: number): number => Math.min(Math.floor(bytes / RECORD_BYTES), RECORDS_MAX);
+
+// Half of it is for users who remove something to write something else.
+const isRoomIn = ({ usage, quota }: Estimate): boolean => quota - usage >= RECORD_BYTES * 2;
+
+export const hasRoom = (): Promise<boolean> => estimate().then(isRoomIn);
 
 /** Noise, because browsers compress what they store: repetitive data would keep no room back. */
 function noise(): Uint8Array {
