@@ -5,6 +5,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { checkSelector, compareKeys, compileSelector } from '../../packages/core/src/model';
+import { isObject } from '../../packages/core/src/model/kinds';
 import { matches } from '../support/matches';
 
 const docs = [
@@ -275,6 +276,24 @@ describe('selectors at random', () => {
         expect(matches(given, on)).toBe(naive(given, on));
       }),
       { numRuns: 3000 },
+    );
+  });
+
+  it('hold for one of many values as for each of them, and for those alone', () => {
+    const values = fc.oneof(value, fc.dictionary(name, value, { noNullPrototype: true, maxKeys: 2 }));
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(name, values)),
+        fc.dictionary(name, values, { noNullPrototype: true }),
+        (wanted, on) => {
+          const each = wanted.map(([field, one], i) => ({
+            [field]: i % 2 || isObject(one) ? { $eq: one } : one,
+          }));
+          expect(matches({ $or: each }, on)).toBe(each.some((one) => matches(one, on)));
+          expect(matches({ $nor: each }, on)).toBe(each.every((one) => matches({ $not: one }, on)));
+        },
+      ),
+      { numRuns: 1000 },
     );
   });
 

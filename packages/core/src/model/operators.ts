@@ -87,7 +87,7 @@ function listOf(name: string, given: unknown): Json[] {
 const isNested = (value: unknown): boolean => typeof value === 'object' && value !== null;
 
 /** Distinct values, found without a look at each: ids that were collected may be tens of thousands. */
-class Values {
+export class Values {
   readonly #plain = new Set<unknown>();
   /** Lists and objects, by their keys. */
   readonly #nested = new Set<string>();

@@ -7,7 +7,7 @@
 import { compareJson } from './collate';
 import { badRequest, DatabaseError } from './errors';
 import { normalizeKey } from './normalize-key';
-import { invalidOperator, type Nested, operators, type Test } from './operators';
+import { invalidOperator, type Nested, operators, type Test, Values } from './operators';
 
 /**
  * @returns the selector as JSON has it: without members that are `undefined`, which ask for nothing
@@ -81,8 +81,10 @@ function compileMember(key: string, value: unknown, negated: boolean): Test {
     case '$and':
     case '$or':
     case '$nor': {
+      const given = groups(key, value);
+      if (key === '$or' && !negated) return any(alternatives(given));
       const negate = key === '$nor' ? !negated : negated;
-      const tests = groups(key, value).map((group) => compileGroup(group, negate));
+      const tests = given.map((group) => compileGroup(group, negate));
       return (key === '$or') !== negated ? any(tests) : all(tests);
     }
     case '$not':
@@ -91,6 +93,37 @@ function compileMember(key: string, value: unknown, negated: boolean): Test {
     default:
       return key.startsWith('$') ? compileOperator(key, value, negated) : compileField(key, value, negated);
   }
+}
+
+/** Values of one field that are asked for by a group each are found without a look at each, as `$in` finds them: they may be thousands. */
+function alternatives(given: readonly Group[]): Test[] {
+  const tests: Test[] = [];
+  const wanted = new Map<string, Values>();
+  for (const group of given) {
+    const [name, ...more] = Object.keys(group);
+    const value = name === undefined || more.length > 0 ? undefined : equalityOf(group[name]);
+    if (name === undefined || name.startsWith('$') || value === undefined)
+      tests.push(compileGroup(group, false));
+    else if (wanted.has(name))
+      wanted.get(name)!.add(normalizeKey(value.equal)); // it has
+    else wanted.set(name, new Values([normalizeKey(value.equal)]));
+  }
+  for (const [name, values] of wanted) {
+    const path = fieldPath(name);
+    tests.push((value) => {
+      const found = fieldAt(value, path);
+      return found !== undefined && values.has(found);
+    });
+  }
+  return tests;
+}
+
+/** What a condition on a field says it is equal to, if it says nothing else. */
+function equalityOf(condition: unknown): { readonly equal: unknown } | undefined {
+  if (!isGroup(condition)) return { equal: condition };
+  const operators = Object.keys(condition);
+  if (operators.length === 0) return { equal: condition };
+  return operators.length === 1 && operators[0] === '$eq' ? { equal: condition.$eq } : undefined;
 }
 
 function groups(key: string, value: unknown): readonly Group[] {
