@@ -169,6 +169,22 @@ it('headers of the program override our own, however their names are written', a
     ]);
 });
 
+it.each(['basic', 'cookie'] as const)('a fetch adds to the headers (%s) as for PouchDB', async (type) => {
+  const server = closed();
+  const got: Request[] = [];
+  const fetch: Fetch = (input, init) => {
+    (init?.headers as Headers).set('X-Token', 'mine');
+    got.push(new Request(input, init));
+    return server.fetch(input, init);
+  };
+  const db = remote(`${ORIGIN}/db`, { fetch, auth: { ...auth, type } });
+  await db.put({ _id: 'a' });
+  expect(got.map(({ headers }) => [headers.get('x-token'), headers.get('accept')])).toEqual(
+    got.map(() => ['mine', 'application/json']),
+  );
+  expect((await db.info()).doc_count).toBe(1);
+});
+
 describe('headers by a function', () => {
   it('are asked for again after a 401, and the request is sent once more, not twice', async () => {
     const asked: boolean[] = [];

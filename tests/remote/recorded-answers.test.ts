@@ -115,8 +115,8 @@ function differences(asked: Asked, url: string, init: RequestInit): string[] {
   const found: string[] = [];
   const decoded = (text: string): string =>
     text.replace(/\/$/, '').split('/').map(decodeURIComponent).join('/');
-  const own = (init.headers as Record<string, string>).authorization;
-  if (own !== undefined && own !== authorization(asked)) found.push('sent with other credentials');
+  const own = new Headers(init.headers).get('authorization');
+  if (own !== null && own !== authorization(asked)) found.push('sent with other credentials');
   if (init.method !== asked.method) found.push(`sent as ${init.method}`);
   if (decoded(path) !== decoded(recorded)) found.push(`sent to ${path}`);
   for (const [name, value] of new URLSearchParams(query)) {

@@ -290,17 +290,19 @@ export class Http {
     const stream = call.stream ?? pieces;
     const patience = (stream?.length ?? sizeOf(body)) / SLOWEST_LINE;
     request.wait(patience);
+    // As PouchDB does, so that a given fetch can add to them: `init.headers.set(…)`.
+    const sent = new Headers({
+      accept,
+      ...own,
+      ...(type !== undefined && { 'content-type': type }),
+      ...(encoding && { 'content-encoding': encoding }),
+      ...(stream && { 'content-length': String(stream.length) }),
+      ...call.headers,
+    });
+    for (const [name, value] of Object.entries(given ?? {})) sent.set(name, value);
     const init: RequestInit = {
       method: call.method,
-      headers: {
-        accept,
-        ...own,
-        ...(type !== undefined && { 'content-type': type }),
-        ...(encoding && { 'content-encoding': encoding }),
-        ...(stream && { 'content-length': String(stream.length) }),
-        ...call.headers,
-        ...lowered(given),
-      },
+      headers: sent,
       // Documents must not come from a browser's cache.
       cache: 'no-store',
       signal,
@@ -381,10 +383,6 @@ export class Http {
     return unreachable(name, error);
   }
 }
-
-/** Headers with their names as ours are written, so that they override ours: of two spellings of a name, `fetch` sends both values. */
-const lowered = (headers: Readonly<Record<string, string>> | undefined): Record<string, string> =>
-  Object.fromEntries(Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]));
 
 /** Bytes; of a text about as many. */
 function sizeOf(body: BodyInit | undefined): number {

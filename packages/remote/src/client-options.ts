@@ -3,7 +3,7 @@ import { type Bytes, badRequest, isObject } from '@settledb/core';
 import type { HeaderSource, HttpOptions } from './client-http';
 
 export interface RemoteOptions {
-  /** Used for every request instead of the platform's `fetch`. */
+  /** Used for every request instead of the platform's `fetch`. Its `init.headers` are a `Headers`, to which it may add. */
   fetch?: typeof globalThis.fetch | undefined;
   /**
    * Added to every request; they override our own. A function is called for each request, and after a 401 once more, with `true`; the request is

@@ -59,7 +59,7 @@ export class Session implements Auth {
     const { username, password } = this.#credentials;
     const response = await (this.#fetch ?? globalThis.fetch)(`${this.#root}_session`, {
       method: 'POST',
-      headers: { accept: JSON_TYPE, 'content-type': JSON_TYPE },
+      headers: new Headers({ accept: JSON_TYPE, 'content-type': JSON_TYPE }),
       body: JSON.stringify({ name: username, password }),
       credentials: 'include',
       cache: 'no-store',
