@@ -93,6 +93,20 @@ describe('a feed as an emitter', () => {
     expect(feed.listenerCount('paused')).toBe(0);
   });
 
+  it('calls a listener as its own method, so that a function may say `this.cancel()`', async () => {
+    const heard: unknown[] = [];
+    const feed = new BasicFeed(numbers(3), { cancelled });
+    feed.on('change', function (this: typeof feed, n) {
+      heard.push(n);
+      this.cancel();
+    });
+    feed.once('complete', function (this: unknown) {
+      heard.push(this === feed);
+    });
+    expect(await feed).toBe('cancelled');
+    expect(heard).toEqual([1, true]);
+  });
+
   it('fires error once, with what the driver threw', async () => {
     const heard: unknown[] = [];
     const feed = new BasicFeed<number, string>(() => Promise.reject('no'));

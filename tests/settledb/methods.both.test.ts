@@ -52,6 +52,22 @@ describe('methods', () => {
     expect((await changes()) as object).toMatchObject({ last_seq: 3 });
   });
 
+  it('of what a listener listens to are those of its `this`, as in PouchDB', async () => {
+    const [db, other] = [name(), name()].map((one) => new SettleDB(one, { adapter: memory() }));
+    const heard: unknown[] = [];
+    function hear(this: unknown): void {
+      heard.push(this);
+    }
+    const replication = db!.replicate.to(other!).on('complete', hear);
+    const sync = db!.sync(other!).on('complete', hear);
+    const changes = db!.changes().on('complete', hear);
+    await Promise.all([replication, sync, changes]);
+    db!.on('destroyed', hear);
+    await db!.destroy();
+    expect(heard).toHaveLength(4);
+    expect(new Set(heard)).toEqual(new Set([replication, sync, changes, db]));
+  });
+
   it('refuse a callback, which nothing would call', async () => {
     const db = new SettleDB(name(), { adapter: memory() });
     const back = (): void => {};

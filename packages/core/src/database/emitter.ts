@@ -85,14 +85,14 @@ export class Emitter<Events extends object = AnyEvents> {
     return this;
   }
 
-  /** Calls every listener of `event`, in order, whatever each of them throws. */
+  /** Calls every listener of `event`, in order and as a method of this, as Node does, whatever each of them throws. */
   protected fire(event: string, value?: unknown): void {
     const entries = this.#entries.get(event);
     if (entries === undefined) return;
     for (const entry of entries) {
       if (entry.once) this.#drop(event, entry);
       try {
-        entry.listener(value);
+        entry.listener.call(this, value);
       } catch (error) {
         reportThrown(error);
       }
