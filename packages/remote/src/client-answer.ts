@@ -15,7 +15,7 @@ export async function* piecesOf(
   fail: (error: unknown) => never,
 ): AsyncGenerator<Uint8Array, void, void> {
   request.heard();
-  const reader = response.body?.getReader();
+  const reader = readerOf(response);
   let ended = reader === undefined;
   try {
     while (!ended) {
@@ -33,6 +33,24 @@ export async function* piecesOf(
     end();
     if (!ended) reader?.cancel().catch(() => {});
   }
+}
+
+/** A body that is a stream of Node's, as node-fetch and what is made of it give: PouchDB's own fetch, fetch-cookie. */
+interface NodeStream extends AsyncIterable<Uint8Array> {
+  destroy(): void;
+}
+
+const isOfNode = (body: object | null): body is NodeStream => body != null && !('getReader' in body);
+
+function readerOf({
+  body,
+}: Response): Pick<ReadableStreamDefaultReader<Uint8Array>, 'read' | 'cancel'> | undefined {
+  if (!isOfNode(body)) return body?.getReader();
+  const pieces = body[Symbol.asyncIterator]();
+  return {
+    read: () => pieces.next() as Promise<ReadableStreamReadResult<Uint8Array>>,
+    cancel: async () => body.destroy(),
+  };
 }
 
 export async function readText(pieces: AsyncIterable<Uint8Array>): Promise<string> {
@@ -71,4 +89,7 @@ export const speaksJson = ({ headers }: Response): boolean =>
   /^application\/json\b/i.test(headers.get('content-type') ?? '');
 
 /** Frees the connection of an answer that nobody reads. */
-export const leaveUnread = ({ body }: Response): void => void body?.cancel().catch(() => {});
+export function leaveUnread({ body }: Response): void {
+  if (isOfNode(body)) body.destroy();
+  else body?.cancel().catch(() => {});
+}

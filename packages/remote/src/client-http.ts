@@ -335,15 +335,21 @@ export class Http {
   ): Promise<{ readonly body: BodyInit | undefined; readonly encoding?: 'gzip' }> {
     const isValue = call.type === undefined && call.body !== undefined;
     const body = (isValue ? writtenJson(call.body) : call.body) as BodyInit | undefined;
-    if (typeof body !== 'string') return { body };
+    if (typeof body !== 'string') return { body: await this.#known(body) };
     if (body.length >= COMPRESSED_LENGTH && this.#line.options.compress !== false) {
       const packed = await (await this.#compress())?.(body);
-      if (packed !== undefined) return { body: packed, encoding: 'gzip' };
+      if (packed !== undefined) return { body: await this.#known(packed), encoding: 'gzip' };
     }
     if (body.length < LARGE_LENGTH || !this.ownFetch) return { body };
     // undici would keep a text in memory; it takes bytes over as they are sent.
     request.isLarge = true;
     return { body: new TextEncoder().encode(body) };
+  }
+
+  /** A body that a given fetch knows, too: what is made of node-fetch does not know Node's Blobs, which lie in memory anyway. */
+  async #known<Body>(body: Body): Promise<Body | ArrayBuffer> {
+    const isOdd = body instanceof Blob && !this.ownFetch && this.bytes.streamsOut === true;
+    return isOdd ? body.arrayBuffer() : body;
   }
 
   /** @throws unreachable with the program's own error as its cause: what its function needs may be back later */
@@ -388,5 +394,5 @@ export class Http {
 function sizeOf(body: BodyInit | undefined): number {
   if (typeof body === 'string') return body.length;
   if (body instanceof Blob) return body.size;
-  return ArrayBuffer.isView(body) ? body.byteLength : 0;
+  return ArrayBuffer.isView(body) || body instanceof ArrayBuffer ? body.byteLength : 0;
 }

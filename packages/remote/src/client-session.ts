@@ -5,6 +5,7 @@
  * A browser keeps the cookie itself and shows it to no program; elsewhere (Node) it is read from the answers and sent from here.
  */
 import { DatabaseError } from '@settledb/core';
+import { leaveUnread } from './client-answer';
 import type { Auth } from './client-auth';
 import { type Credentials, JSON_TYPE } from './wire';
 
@@ -67,7 +68,7 @@ export class Session implements Auth {
       signal: AbortSignal.timeout(LOGIN_TIMEOUT_MS),
     });
     // The body is not needed.
-    response.body?.cancel().catch(() => {});
+    leaveUnread(response);
     if (!response.ok) {
       const name =
         response.status === 401 ? 'unauthorized' : response.status === 403 ? 'forbidden' : 'login_failed';
