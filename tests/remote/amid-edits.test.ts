@@ -143,3 +143,55 @@ describe('an answer with the attachments of one document', () => {
     expect([answer.status, revIn(text), isWhole(text)]).toEqual([200, '2-', true]);
   });
 });
+
+describe('ranges of an attachment', () => {
+  const get = ({ fetch }: { fetch: Fetch }, range: string) =>
+    fetch(`${ORIGIN}/db/a/f`, { headers: { range } });
+  const ofFirst = (from: number, to: number): string =>
+    Buffer.from(noise(SIZE, 1)).subarray(from, to).toString('latin1');
+  const textOf = async (answer: Response) => Buffer.from(await answer.arrayBuffer()).toString('latin1');
+
+  /** Replaces the attachment before it is opened for the `n`th time. */
+  function editAt(
+    n: number,
+    { database }: Awaited<ReturnType<typeof setUp>>,
+    edit: () => Promise<void>,
+  ): void {
+    const open = database.openAttachment.bind(database);
+    let times = 0;
+    database.openAttachment = async (...asked) => {
+      if (++times === n) await edit();
+      return open(...asked);
+    };
+  }
+
+  it.each(['bytes=5-9', 'bytes=5-9,20-29'])('are of the content that the answer names: %s', async (range) => {
+    const server = await setUp();
+    const tag = (await get(server, 'bytes=0-0')).headers.get('etag');
+    editAt(2, server, async () => {
+      await server.database.put({ _id: 'a', _rev: server.revs.a!, _attachments: { f: file(99) } } as never);
+    });
+    const answer = await get(server, range);
+    expect([answer.status, answer.headers.get('etag')]).toEqual([206, tag]);
+    const text = await textOf(answer);
+    expect(text).toContain(ofFirst(5, 10));
+    if (range.includes(',')) expect(text).toContain(ofFirst(20, 30));
+  });
+
+  it('are of what is there now, if that was compacted away before the first byte', async () => {
+    const server = await setUp();
+    const tag = (await get(server, 'bytes=0-0')).headers.get('etag');
+    editAt(2, server, () => server.replace('a'));
+    const answer = await get(server, 'bytes=5-9');
+    expect([answer.status, answer.headers.get('etag') === tag]).toEqual([206, false]);
+    expect(await textOf(answer)).not.toBe(ofFirst(5, 10));
+  });
+
+  it('are broken off, if that was compacted away amid several', async () => {
+    const server = await setUp();
+    editAt(3, server, () => server.replace('a'));
+    const answer = await get(server, 'bytes=5-9,20-29');
+    expect(answer.status).toBe(206);
+    await expect(answer.arrayBuffer()).rejects.toMatchObject({ name: 'not_found' });
+  });
+});

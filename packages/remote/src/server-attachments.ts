@@ -5,10 +5,12 @@ import {
   type Database,
   type Doc,
   digestMismatch,
+  notFound,
   type OpenAttachmentOptions,
   type OpenedAttachment,
   piecesOf,
   rangeNotSatisfiable,
+  STUB_AT_HAND,
   unlessMissing,
   uuid,
 } from '@settledb/core';
@@ -17,6 +19,7 @@ import { type Answer, jsonResponse } from './server-answer';
 import { readBody, tooLargeAttachment } from './server-body';
 import type { DatabaseContext } from './server-context';
 import { agreedRev, checkRev, isKnown, notModified } from './server-docs';
+import { whileThere } from './server-opened';
 import type { ServerRequest } from './server-request';
 import { respondWith, toStream } from './server-streams';
 import { prepareWrite } from './server-write';
@@ -31,30 +34,33 @@ export async function getAttachment(context: DatabaseContext, id: string, name: 
   if (rev !== undefined) checkRev(rev);
   const encoded = acceptsGzip(request.headers.get('accept-encoding'));
   const options = { rev, encoded, signal: request.signal };
-  const whole = await database.openAttachment(id, name, options);
-  const headers = headersOf(whole);
-  if (isKnown(request, headers.etag)) {
-    await leave(whole);
-    return notModified(headers.etag);
-  }
-  const ranges =
-    headers['accept-ranges'] === 'bytes' ? readRanges(request, headers.etag, whole.length) : undefined;
-  if (ranges === 'none') {
-    await leave(whole);
-    throw rangeNotSatisfiable();
-  }
-  if (ranges === undefined) {
-    const encoding = whole.encoding === undefined ? {} : { 'content-encoding': whole.encoding };
-    return respondWith(200, { ...headers, ...encoding, 'content-length': String(whole.size) }, whole.stream);
-  }
-  await leave(whole);
-  if (ranges.length !== 1) return rangesResponse(database, id, name, options, whole, ranges);
-  const part = await openRange(database, id, name, options, ranges[0]!);
-  const answered = {
-    'content-range': formatRange(ranges[0]!, whole.length),
-    'content-length': String(part.size),
-  };
-  return respondWith(206, { ...headers, ...answered }, part.stream);
+  return whileThere(
+    () => database.openAttachment(id, name, options),
+    async (whole) => {
+      const headers = headersOf(whole);
+      if (isKnown(request, headers.etag)) {
+        await leave(whole);
+        return notModified(headers.etag);
+      }
+      const ranges =
+        headers['accept-ranges'] === 'bytes' ? readRanges(request, headers.etag, whole.length) : undefined;
+      if (ranges === undefined) {
+        const encoding = whole.encoding === undefined ? {} : { 'content-encoding': whole.encoding };
+        const length = { 'content-length': String(whole.size) };
+        return respondWith(200, { ...headers, ...encoding, ...length }, whole.stream);
+      }
+      await leave(whole);
+      if (ranges === 'none') throw rangeNotSatisfiable();
+      const open = (range: ByteRange) => openRange(database, id, name, options, whole, range);
+      if (ranges.length !== 1) return rangesResponse(open, whole, ranges);
+      const part = await open(ranges[0]!);
+      const answered = {
+        'content-range': formatRange(ranges[0]!, whole.length),
+        'content-length': String(part.size),
+      };
+      return respondWith(206, { ...headers, ...answered }, part.stream);
+    },
+  );
 }
 
 function headersOf({ content_type, digest, encoded_length }: OpenedAttachment) {
@@ -115,21 +121,24 @@ function rangeOf(from: string, to: string, length: number): ByteRange | undefine
 
 const formatRange = ([first, last]: ByteRange, length: number): string => `bytes ${first}-${last}/${length}`;
 
-function openRange(
+/** A part of what was opened: the attachment may have been replaced since. @throws not_found if that is gone */
+async function openRange(
   database: Database,
   id: string,
   name: string,
   options: OpenAttachmentOptions,
+  whole: OpenedAttachment,
   [first, last]: ByteRange,
 ): Promise<OpenedAttachment> {
-  return database.openAttachment(id, name, { ...options, start: first, end: last + 1 });
+  const range = { ...options, start: first, end: last + 1, [STUB_AT_HAND]: whole };
+  const part = await database.openAttachment(id, name, range);
+  if (part.digest === whole.digest) return part;
+  await leave(part);
+  throw notFound('missing', id);
 }
 
 function rangesResponse(
-  database: Database,
-  id: string,
-  name: string,
-  options: OpenAttachmentOptions,
+  open: (range: ByteRange) => Promise<OpenedAttachment>,
   whole: OpenedAttachment,
   ranges: readonly ByteRange[],
 ): Promise<Answer> {
@@ -137,7 +146,7 @@ function rangesResponse(
   const headers = headersOf(whole);
   const parts = ranges.map((range) => ({
     headers: { 'Content-Type': headers['content-type'], 'Content-Range': formatRange(range, whole.length) },
-    body: lazily(async () => (await openRange(database, id, name, options, range)).stream),
+    body: lazily(async () => (await open(range)).stream),
   }));
   const type = `multipart/byteranges; boundary="${boundary}"`;
   return respondWith(206, { ...headers, 'content-type': type }, toStream(writeMultipart(parts, boundary)));
