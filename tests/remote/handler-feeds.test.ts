@@ -93,6 +93,21 @@ describe('feeds', () => {
     if (feed === 'continuous') expect(text).toContain('{"last_seq":"5","pending":0}');
   });
 
+  it('of events go on after the last one that a browser had, whatever its URL says', async () => {
+    const server = testServer();
+    await server.ask('PUT', '/db');
+    for (const id of ['a', 'b', 'c']) await server.ask('PUT', `/db/${id}`, {});
+    const idsOf = async (path: string, headers?: Record<string, string>): Promise<unknown[]> => {
+      const { body } = await server.ask('GET', `/db/_changes?timeout=1&${path}`, undefined, headers);
+      return [...JSON.stringify(body).matchAll(/\\"id\\":\\"(\w)/g)].map(([, id]) => id);
+    };
+    const last = { 'last-event-id': '"1"' };
+    for (const since of ['', '&since=now', '&since=0'])
+      expect(await idsOf(`feed=eventsource${since}`, last)).toEqual(['b', 'c']);
+    expect(await idsOf('feed=eventsource&since=2')).toEqual(['c']);
+    expect(await idsOf('feed=continuous&since=2', last)).toEqual(['c']);
+  });
+
   it('end in good order when the server closes', async () => {
     const server = testServer();
     await server.ask('PUT', '/db');

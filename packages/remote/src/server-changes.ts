@@ -164,8 +164,10 @@ function readOptions({ query, request }: DatabaseContext, body: Record<string, u
     !(/^[1-9]\d*$/.test(seqInterval) && Number.isSafeInteger(Number(seqInterval)))
   )
     throw badRequest('invalid_seq_interval');
-  const since =
-    query.text('last-event-id') ?? query.text('since') ?? request.headers.get('last-event-id') ?? undefined;
+  const lastEvent = request.headers.get('last-event-id') ?? undefined;
+  // A browser that connects anew says so by this header alone: the URL is that of its first request.
+  const resumed = query.text('feed') === 'eventsource' ? lastEvent : undefined;
+  const since = query.text('last-event-id') ?? resumed ?? query.text('since') ?? lastEvent;
   return {
     return_docs: false,
     since: readSince(since),
