@@ -128,6 +128,12 @@ describe('the database behind a URL', () => {
       'ftp://user:secret@host/db',
       'http://host/',
       'http://user:secret@:99999/db',
+      'http://user:secret/1@host/db',
+      'http://user:secret?1@host/db',
+      'http://user:1#secret@host/db',
+      'user:secret@host/db',
+      'user:1/secret@host/db',
+      'htp://user:secret@host/db',
     ]) {
       const db = remote(url);
       for (const call of [db.info(), db.get('a'), db.changes(), db.destroy(), db.id()]) {
@@ -187,6 +193,28 @@ describe('credentials', () => {
     expect(seen).toEqual([{ url: URL_OF_DB, authorization: expected }]);
     const told = `${JSON.stringify(error)} ${error.stack} ${error.message} ${String(error.cause)} ${db.name}`;
     for (const secret of ['p%40ss', 'p@ss', 'wörd', expected.slice(6)]) expect(told).not.toContain(secret);
+  });
+
+  it.each([
+    ' http://us:secret@host/db',
+    '\nhttp://us:secret@host/db',
+    'http:us:secret@host/db',
+    'http:/us:secret@host/db',
+    'http:\\\\us:secret@host\\db',
+    'HTTP:///us:secret@host/db',
+    'http://us:a@secret@host/db',
+    'http://us:secret@host/@scope/db',
+  ])('are in no name and no error, however the URL is written: %j', async (url) => {
+    const authorized: (string | null)[] = [];
+    const fetch: Fetch = async (input, init) => {
+      authorized.push(new Request(input, init).headers.get('authorization'));
+      throw new TypeError('fetch failed');
+    };
+    const db = remote(url, { fetch });
+    const error = await failureOf(db.info());
+    expect(authorized).toEqual([expect.stringMatching(/^Basic /)]);
+    expect(`${JSON.stringify(error)} ${error.stack} ${db.name}`).not.toContain('secret');
+    expect(db.name).toMatch(/host[\\/](@scope\/)?db$/);
   });
 
   it('may come as headers, also from a function that is asked each time', async () => {
