@@ -48,6 +48,20 @@ describe('accounts in _users', () => {
     expect((await server.ask('GET', '/_session', undefined, basic('old', 'pW'))).status).toBe(401);
   });
 
+  it('may come by hundreds in one request, and others log in meanwhile', async () => {
+    const server = await withAlice({ passwordIterations: 1 });
+    const names = Array.from({ length: 300 }, (_, i) => `u${i}`);
+    const docs = names.map((name) => ({
+      _id: `org.couchdb.user:${name}`,
+      ...{ name, password: 'pw', roles: [], type: 'user' },
+    }));
+    const written = server.ask('POST', '/_users/_bulk_docs', { docs }, admin);
+    const logins = names.slice(0, 50).map(() => server.ask('GET', '/_session', undefined, alice));
+    expect((await Promise.all(logins)).filter(({ status }) => status !== 200)).toEqual([]);
+    expect((await written).body.filter((row: object) => 'error' in row)).toEqual([]);
+    expect((await server.ask('GET', '/_session', undefined, basic('u299', 'pw'))).status).toBe(200);
+  });
+
   it('are no server administrators, whatever roles a document claims', async () => {
     const server = await withAlice();
     const doc = { name: 'eve', password: 'pw', roles: ['_admin'], type: 'user' };

@@ -26,12 +26,7 @@ export async function prepareWrite(context: DatabaseContext, doc: Doc): Promise<
 /** One result for each document, in order. */
 export async function prepareWrites(context: DatabaseContext, docs: readonly Doc[]): Promise<Prepared[]> {
   const checked = docs.map((doc) => checkOne(context, doc));
-  const prepared =
-    context.name === USERS_DATABASE
-      ? await Promise.all(
-          checked.map((each) => (isDatabaseError(each) ? each : prepareAccount(context, each))),
-        )
-      : checked;
+  const prepared = context.name === USERS_DATABASE ? await prepareAccounts(context, checked) : checked;
   const { validators, settings } = context.server;
   if (validators === undefined) return prepared;
   const asked = prepared.filter(isToBeStored);
@@ -56,6 +51,13 @@ function checkOne(context: DatabaseContext, doc: Doc): Prepared {
   } catch (error) {
     return refusedBy(error);
   }
+}
+
+/** One after the other: only so many passwords may wait for their turn, and those of who logs in are among them. */
+async function prepareAccounts(context: DatabaseContext, docs: readonly Prepared[]): Promise<Prepared[]> {
+  const prepared: Prepared[] = [];
+  for (const each of docs) prepared.push(isDatabaseError(each) ? each : await prepareAccount(context, each));
+  return prepared;
 }
 
 async function prepareAccount({ server }: DatabaseContext, doc: Doc): Promise<Prepared> {
