@@ -80,7 +80,7 @@ describe('a session', () => {
       const fetch = vi.fn(
         async () => new Response('{}', cookie ? { headers: { 'set-cookie': cookie } } : {}),
       );
-      const session = new Session(`${ORIGIN}/`, auth, fetch);
+      const session = new Session(() => `${ORIGIN}/`, auth, fetch);
       expect(await session.headers()).toEqual(cookie ? { cookie: 'AuthSession=x' } : {});
       now += seconds * 799;
       await session.headers();
@@ -100,7 +100,7 @@ describe('a session', () => {
     try {
       const headers = { 'set-cookie': 'AuthSession=x; Max-Age=600' };
       const fetch = vi.fn(async () => new Response('{}', { headers }));
-      const session = new Session(`${ORIGIN}/`, auth, fetch);
+      const session = new Session(() => `${ORIGIN}/`, auth, fetch);
       for (const ms of [0, 479_000, 2_000]) {
         now += ms;
         await session.headers();
@@ -117,7 +117,11 @@ describe('a session', () => {
     [403, 'forbidden'],
     [500, 'login_failed'],
   ])('that is not given is an error: %i', async (status, name) => {
-    const session = new Session(`${ORIGIN}/`, auth, async () => new Response('{}', { status }));
+    const session = new Session(
+      () => `${ORIGIN}/`,
+      auth,
+      async () => new Response('{}', { status }),
+    );
     await expect(session.headers()).rejects.toMatchObject({ status, name });
   });
 
@@ -232,8 +236,9 @@ describe('headers by a function', () => {
 function moved(server: { fetch: Fetch }, from: string, at = ORIGIN): Fetch {
   return async (input, init) => {
     const url = String(input);
-    if (!url.startsWith(from)) return server.fetch(input, init);
+    if (!url.startsWith(from)) return server.fetch(url.replace(at, ORIGIN), init);
     const to = at + url.slice(from.length);
+    if (init?.redirect === 'manual') return new Response(null, { status: 301, headers: { location: to } });
     const method = init?.method === 'POST' ? 'GET' : init?.method;
     const { body: _, ...rest } = init ?? {};
     const response = await server.fetch(ORIGIN + url.slice(from.length), {
@@ -290,21 +295,38 @@ describe('a database that has moved', () => {
     expect(await failureOf(db.info())).toMatchObject({ status: 400, name: 'redirected' });
   });
 
-  it('from http to https gets them', async () => {
-    const authorized: string[] = [];
-    const server = testServer();
+  it.each(['basic', 'cookie'] as const)('from http to https gets them (%s)', async (type) => {
+    const server = closed();
     const at = 'https://couch.test';
+    const seen: string[] = [];
     const followed = moved(server, 'http://couch.test', at);
-    const fetch: Fetch = (input, init) => {
-      const url = String(input);
-      if (!url.startsWith(at)) return followed(input, init);
-      authorized.push(new Headers(init?.headers).get('authorization') ?? '');
-      return server.fetch(url.replace(at, ORIGIN), init);
+    const fetch: Fetch = async (input, init) => {
+      const headers = new Headers(init?.headers);
+      // As a platform's, it takes none of them along to another scheme.
+      if (!String(input).startsWith(at)) for (const name of ['authorization', 'cookie']) headers.delete(name);
+      if (init?.body?.toString().includes(auth.password)) seen.push(`${init.redirect} ${input}`);
+      return followed(input, { ...init, headers });
     };
-    const db = remote('http://couch.test/db', { fetch, auth: { username: 'a', password: 'pw' } });
-    expect(await failureOf(db.put({ _id: 'a' }))).toMatchObject({ name: 'unauthorized' });
-    expect(await failureOf(db.info())).toMatchObject({ name: 'unauthorized' });
-    expect(authorized).toContain(`Basic ${btoa('a:pw')}`);
+    const db = remote('http://couch.test/db', { fetch, auth: { ...auth, type } });
+    expect(await db.put({ _id: 'a' })).toMatchObject({ ok: true });
+    expect((await db.info()).doc_count).toBe(1);
+    const logins = ['manual http://couch.test/_session', `manual ${at}/_session`];
+    expect(seen).toEqual(type === 'basic' ? [] : logins);
+  });
+
+  it('to another server does not take the password of a session along', async () => {
+    const elsewhere = 'http://elsewhere.test';
+    const bodies: unknown[] = [];
+    const fetch: Fetch = async (input, init) => {
+      const to = elsewhere + String(input).slice(ORIGIN.length);
+      if (init?.redirect === 'manual') return new Response(null, { status: 307, headers: { location: to } });
+      bodies.push(init?.body);
+      const answer = new Response('{}', { headers: { 'content-type': 'application/json' } });
+      return Object.defineProperties(answer, { redirected: { value: true }, url: { value: to } });
+    };
+    const db = remote(`${ORIGIN}/db`, { fetch, auth });
+    expect(await failureOf(db.info())).toMatchObject({ status: 400, name: 'redirected' });
+    expect(bodies).toEqual([undefined]);
   });
 
   it.each([

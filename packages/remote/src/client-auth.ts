@@ -17,7 +17,8 @@ export interface Auth {
   heard(response: Response): void;
 }
 
-export function makeAuth({ credentials, root }: Target, options: HttpOptions): Auth {
+/** @param root of the server, as far as it is known by then */
+export function makeAuth({ credentials }: Target, options: HttpOptions, root: () => string): Auth {
   const { headers, fetch } = options;
   const auth = options.auth ?? credentials;
   if (auth !== undefined && 'type' in auth && auth.type === 'cookie') return new Session(root, auth, fetch);

@@ -116,14 +116,15 @@ interface Line {
 }
 
 export function makeLine(target: Target, options: HttpOptions): Line {
-  return {
+  const line: Line = {
     given: target,
     target,
     options,
-    auth: makeAuth(target, options),
+    auth: makeAuth(target, options, () => line.target.root),
     compressor: undefined,
     ending: new AbortController(),
   };
+  return line;
 }
 
 export class Http {
@@ -237,6 +238,8 @@ export class Http {
       leaveUnread(response);
       response = await request.race(this.#send(call, request, renewed));
     };
+    // `fetch` took no credentials along to where it was led.
+    if (response.status === 401) await sendAgainIf(() => this.#follow(call, response));
     if (response.status === 401) await sendAgainIf(() => request.race(this.#line.auth.renew()), true);
     if (response.status === 415 && this.#line.compressor !== undefined)
       await sendAgainIf(() => {
@@ -246,21 +249,26 @@ export class Http {
       });
     if (response.redirected)
       await sendAgainIf(() => {
-        if (speaksJson(response)) this.#follow(call, response.url);
+        this.#follow(call, response);
         // fetch turns a redirected POST into a GET, whose answer is not an answer to what was asked.
         return call.method === 'POST' && !(response.ok && WRITES.includes(call.path));
       });
     return response;
   }
 
-  /** From now on, requests go where the database was found. @throws redirected, to another server, which gets none of our credentials */
-  #follow({ base, path }: Call, url: string): void {
+  /**
+   * From now on, requests go where the database was found.
+   *
+   * @returns whether that is elsewhere than before @throws redirected, to another server, which gets none of our credentials
+   */
+  #follow({ base, path }: Call, response: Response): boolean {
+    if (!response.redirected || !speaksJson(response)) return false;
     const { database, credentials, path: own } = this.#line.target;
-    const found = url.split('?')[0]!.replace(/\/$/, '');
+    const found = response.url.split('?')[0]!.replace(/\/$/, '');
     // Where the database itself was asked, its name tells; at any other end there is a login page, perhaps of the hotel's network.
-    if (base !== undefined || !found.endsWith(path || `/${own}`)) return;
+    if (base !== undefined || !found.endsWith(path || `/${own}`)) return false;
     const moved = found.slice(0, found.length - path.length);
-    if (moved === database) return;
+    if (moved === database) return false;
     const { headers, auth } = this.#line.options;
     const isSecret = (auth ?? credentials ?? headers) != null;
     if (isSecret && !isSameServer(new URL(database), new URL(moved))) {
@@ -269,6 +277,7 @@ export class Http {
     }
     const root = moved.slice(0, moved.lastIndexOf('/') + 1);
     this.#line.target = { ...this.#line.target, database: moved, root, path: moved.slice(root.length) };
+    return true;
   }
 
   async #send(call: Call, request: Idle, again: boolean, whole = false): Promise<Response> {

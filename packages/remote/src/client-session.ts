@@ -17,7 +17,7 @@ const LOGIN_TIMEOUT_MS = 60_000;
 
 export class Session implements Auth {
   readonly cookies = true;
-  readonly #root: string;
+  readonly #root: () => string;
   readonly #credentials: Credentials;
   readonly #fetch: typeof globalThis.fetch | undefined;
   #login: Promise<void> | undefined;
@@ -25,7 +25,8 @@ export class Session implements Auth {
   /** By both clocks: `performance` may stand still while the machine sleeps, and the date may be set back. */
   #renewAt = { ticks: 0, date: 0 };
 
-  constructor(root: string, credentials: Credentials, fetch: typeof globalThis.fetch | undefined) {
+  /** @param root of the server, as far as it is known by now */
+  constructor(root: () => string, credentials: Credentials, fetch: typeof globalThis.fetch | undefined) {
     this.#root = root;
     this.#credentials = credentials;
     this.#fetch = fetch;
@@ -58,17 +59,21 @@ export class Session implements Auth {
 
   async #ask(): Promise<void> {
     const { username, password } = this.#credentials;
-    const response = await (this.#fetch ?? globalThis.fetch)(`${this.#root}_session`, {
+    const response = await (this.#fetch ?? globalThis.fetch)(`${this.#root()}_session`, {
       method: 'POST',
       headers: new Headers({ accept: JSON_TYPE, 'content-type': JSON_TYPE }),
       body: JSON.stringify({ name: username, password }),
       credentials: 'include',
       cache: 'no-store',
+      // Not followed: the password would go with it, or the login become a GET.
+      redirect: 'manual',
       // A signal of its own: the caller that began the login may leave while others wait for it.
       signal: AbortSignal.timeout(LOGIN_TIMEOUT_MS),
     });
     // The body is not needed.
     leaveUnread(response);
+    // The request itself finds out where the server is now, and whether that may be told the password.
+    if (isRedirect(response)) return;
     if (!response.ok) {
       const name =
         response.status === 401 ? 'unauthorized' : response.status === 403 ? 'forbidden' : 'login_failed';
@@ -89,3 +94,7 @@ export class Session implements Auth {
     this.#renewAt = { ticks: performance.now() + ms, date: Date.now() + ms };
   }
 }
+
+/** A browser does not say where to, nor with which status. */
+const isRedirect = ({ status, type }: Response): boolean =>
+  type === 'opaqueredirect' || (status >= 300 && status < 400);
