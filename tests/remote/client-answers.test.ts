@@ -120,6 +120,26 @@ describe('an answer not of the expected form is an error', () => {
     }
   });
 
+  it('nor are an attachment that is none, and an ancestry without its list', async () => {
+    const doc = { _id: 'a', _rev: '2-b', _revisions: { start: 2 }, _attachments: { f: null, '.': null } };
+    const parts = `--x\r\nContent-Type: application/json\r\n\r\n${JSON.stringify(doc)}\r\n--x--`;
+    const type = { headers: { 'content-type': 'multipart/mixed; boundary=x' } };
+    const { fetch } = meddled({
+      'GET /db/a': (request) => Response.json(request.url.includes('open_revs') ? [{ ok: doc }] : doc),
+      'POST /db/_bulk_get': () => new Response(parts, type),
+    });
+    const db = remote(URL_OF_DB, { fetch });
+    for (const call of [
+      db.get('a', { attachments: true }),
+      db.get('a', { attachments: true, open_revs: 'all' }),
+      db.openAttachment('a', 'f'),
+      db.getAttachment('a', '.'),
+    ])
+      expect(await failureOf(call)).toMatchObject({ status: 502, name: 'bad_response' });
+    const asked = { docs: [{ id: 'a', rev: '1-a' }], latest: true, attachments: true };
+    expect((await db.bulkGet(asked)).results).toMatchObject([{ id: 'a', docs: [{ ok: { _rev: '2-b' } }] }]);
+  });
+
   it('bytes of an attachment without a type, as a PouchDB has them, are of the default type', async () => {
     const file = { digest: 'md5-SfaKXIST7CwL9ImCHCH8Ow==', revpos: 1, data: 'aGk=' };
     const _attachments = { f: file, g: { ...file, content_type: null }, h: { ...file, content_type: '' } };

@@ -2,16 +2,9 @@
  * Attachments that no URL can carry, because they or their documents are called `.` or `..`. They are read with their documents, by a
  * request that has the id in its body, and each time all attachments of the document come along.
  */
-import {
-  type BinaryData,
-  type CallOptions,
-  chunksOf,
-  type FullAttachment,
-  notFound,
-  type Rev,
-} from '@settledb/core';
+import { type BinaryData, type CallOptions, chunksOf, notFound, type Rev } from '@settledb/core';
 import { bulkGetOver } from './client-bulk-get';
-import { differs } from './client-check';
+import { checkAttachment, differs } from './client-check';
 import type { Http } from './client-http';
 import { readOne } from './client-read';
 import { fromWireError } from './wire';
@@ -37,7 +30,9 @@ export async function readDot(
   if ('error' in row) throw fromWireError(row.error, id);
   const attachments = row.ok._attachments ?? {};
   if (!Object.hasOwn(attachments, name)) throw notFound('Document is missing attachment', id);
-  return (attachments[name] as FullAttachment).data as BinaryData;
+  const info: unknown = attachments[name];
+  checkAttachment(info, name);
+  return info.data as BinaryData;
 }
 
 interface Part extends Asked {

@@ -153,6 +153,7 @@ export async function openAttachment(
   const doc = await docWith(http, id, name, options);
   const stubs = (doc._attachments ?? {}) as Record<string, Stub>;
   if (!Object.hasOwn(stubs, name)) throw notFound('Document is missing attachment', id);
+  check.checkAttachment(stubs[name], name);
   const { content_type, digest, revpos, length, encoding, encoded_length } = stubs[name]!;
   const about = { content_type, digest, revpos, length };
   const [start, last] = rangeOf(options, length);

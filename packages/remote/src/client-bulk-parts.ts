@@ -60,7 +60,7 @@ function answers(row: Received, { id, rev }: Asked, before: readonly Received[],
 }
 
 function descends({ _revisions: revisions }: ExistingDoc, rev: Rev): boolean {
-  return revisions?.ids[revisions.start - generationOf(rev)] === rev.slice(rev.indexOf('-') + 1);
+  return revisions?.ids?.[revisions.start - generationOf(rev)] === rev.slice(rev.indexOf('-') + 1);
 }
 
 /** Finds the rows by id and revision, or else by id. */

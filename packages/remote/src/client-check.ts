@@ -43,6 +43,11 @@ export function checkObject(answer: unknown, what: string): Record<string, unkno
   return answer;
 }
 
+/** What an answer says of an attachment. */
+export function checkAttachment(info: unknown, name: string): asserts info is Record<string, unknown> {
+  if (!isObject(info)) throw badResponse(`attachment ${JSON.stringify(name)} is none`);
+}
+
 export function checkOk(answer: unknown, what: string): { ok: true } {
   if (!isObject(answer) || answer.ok !== true) throw badResponse(`${what} is not ok`);
   return { ok: true };

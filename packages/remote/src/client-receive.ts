@@ -8,7 +8,7 @@ import {
   type Hasher,
   isObject,
 } from '@settledb/core';
-import { substituted } from './client-check';
+import { checkAttachment, substituted } from './client-check';
 import { badResponse } from './client-error';
 import { typeOf } from './wire';
 
@@ -23,18 +23,17 @@ export function receiveDoc<D extends ExistingDoc | null | undefined>(
   bytes: Bytes,
 ): D {
   if (!isObject(doc) || !isObject(doc._attachments)) return doc;
-  const entries = Object.entries(doc._attachments as unknown as Record<string, Record<string, unknown>>).map(
-    ([name, info]): [string, unknown] => {
-      const { data, encoding, encoded_length, ...rest } = info;
-      const about = att_encoding_info ? { ...info, data: undefined } : rest;
-      if (typeof data !== 'string') return [name, info.stub === true && !att_encoding_info ? rest : info];
-      const decoded = decodeBase64(data, bytes, name);
-      // If the attachment is stored encoded, the digest is of other bytes than these.
-      if (encoding === undefined) checkDigest(info.digest, [decoded], bytes, name);
-      const kept = binary ? bytes.toData([decoded], typeOf(info)) : data;
-      return [name, { ...about, data: kept }];
-    },
-  );
+  const entries = Object.entries<unknown>(doc._attachments).map(([name, info]): [string, unknown] => {
+    checkAttachment(info, name);
+    const { data, encoding, encoded_length, ...rest } = info;
+    const about = att_encoding_info ? { ...info, data: undefined } : rest;
+    if (typeof data !== 'string') return [name, info.stub === true && !att_encoding_info ? rest : info];
+    const decoded = decodeBase64(data, bytes, name);
+    // If the attachment is stored encoded, the digest is of other bytes than these.
+    if (encoding === undefined) checkDigest(info.digest, [decoded], bytes, name);
+    const kept = binary ? bytes.toData([decoded], typeOf(info)) : data;
+    return [name, { ...about, data: kept }];
+  });
   return { ...doc, _attachments: Object.fromEntries(entries) } as unknown as D;
 }
 
