@@ -299,15 +299,23 @@ describe('a database that has moved', () => {
     const server = closed();
     const at = 'https://couch.test';
     const seen: string[] = [];
+    const isKnown = (headers: Headers) => headers.has('authorization') || headers.has('cookie');
     const followed = moved(server, 'http://couch.test', at);
     const fetch: Fetch = async (input, init) => {
       const headers = new Headers(init?.headers);
       // As a platform's, it takes none of them along to another scheme.
       if (!String(input).startsWith(at)) for (const name of ['authorization', 'cookie']) headers.delete(name);
       if (init?.body?.toString().includes(auth.password)) seen.push(`${init.redirect} ${input}`);
-      return followed(input, { ...init, headers });
+      const answer = await followed(input, { ...init, headers });
+      if (new URL(String(input)).pathname !== '/' || isKnown(headers)) return answer;
+      // As of a CouchDB with `require_valid_user`.
+      const refusal = Response.json({ error: 'unauthorized', reason: 'x' }, { status: 401 });
+      return Object.defineProperties(refusal, { redirected: { value: true }, url: { value: `${at}/` } });
     };
-    const db = remote('http://couch.test/db', { fetch, auth: { ...auth, type } });
+    const options = { fetch, auth: { ...auth, type } };
+    expect(await remote('http://couch.test/db', options).id()).toBe(`${'0'.repeat(32)}/db`);
+    seen.length = 0;
+    const db = remote('http://couch.test/db', options);
     expect(await db.put({ _id: 'a' })).toMatchObject({ ok: true });
     expect((await db.info()).doc_count).toBe(1);
     const logins = ['manual http://couch.test/_session', `manual ${at}/_session`];

@@ -263,11 +263,13 @@ export class Http {
    */
   #follow({ base, path }: Call, response: Response): boolean {
     if (!response.redirected || !speaksJson(response)) return false;
-    const { database, credentials, path: own } = this.#line.target;
-    const found = response.url.split('?')[0]!.replace(/\/$/, '');
+    const { database, credentials, path: own, root: asked } = this.#line.target;
+    const [found = ''] = response.url.split('?');
+    const isRoot = base !== undefined && new URL(found).pathname === new URL(asked).pathname;
+    const url = isRoot ? found + own : found.replace(/\/$/, '');
     // Where the database itself was asked, its name tells; at any other end there is a login page, perhaps of the hotel's network.
-    if (base !== undefined || !found.endsWith(path || `/${own}`)) return false;
-    const moved = found.slice(0, found.length - path.length);
+    if ((base !== undefined && !isRoot) || !url.endsWith(path || `/${own}`)) return false;
+    const moved = url.slice(0, url.length - path.length);
     if (moved === database) return false;
     const { headers, auth } = this.#line.options;
     const isSecret = (auth ?? credentials ?? headers) != null;
