@@ -66,6 +66,16 @@ describe('an answer not of the expected form is an error', () => {
     });
   }
 
+  it('and so is a list that lacks the row of a key, or has one more', async () => {
+    const row = { id: 'a', key: 'a', value: { rev: '1-a' } };
+    for (const rows of [[], [row], [row, row, row]]) {
+      const { fetch } = meddled({ 'POST /db/_all_docs': () => Response.json({ total_rows: 2, rows }) });
+      const db = remote(URL_OF_DB, { fetch });
+      expect(await failureOf(db.allDocs({ keys: ['a', 'b'] }))).toMatchObject({ name: 'bad_response' });
+      expect((await db.allDocs({ keys: ['a', 'b'], limit: 9 })).rows).toEqual(rows);
+    }
+  });
+
   it('but rows of _bulk_docs in another order, which express-pouchdb may give, go to their documents', async () => {
     const row = (id: string) => ({ ok: true, id, rev: `1-${id}` });
     const given = [row('c'), { id: 'a', error: 'conflict', reason: 'x' }, row('b')];

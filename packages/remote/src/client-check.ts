@@ -189,10 +189,16 @@ function failureIn(row: Record<string, unknown>): Record<string, unknown> {
   return typeof row.missing === 'string' ? { rev: row.missing, error: 'not_found', reason: 'missing' } : row;
 }
 
-export function checkAllDocs<Content extends object>(answer: unknown): AllDocsResult<Content> {
+/** @param count of the rows, if it is known */
+export function checkAllDocs<Content extends object>(
+  answer: unknown,
+  count?: number | undefined,
+): AllDocsResult<Content> {
   if (!isObject(answer) || !Array.isArray(answer.rows) || typeof answer.total_rows !== 'number') {
     throw badResponse('_all_docs has no rows');
   }
+  if (count !== undefined && answer.rows.length !== count)
+    throw badResponse('_all_docs has not a row for each key');
   const sound = answer.rows.every(
     (row: unknown) =>
       isObject(row) &&
