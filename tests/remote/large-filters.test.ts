@@ -7,6 +7,7 @@ import { memory } from '@settledb/adapter-memory';
 import { afterEach, describe, expect, it } from 'vitest';
 import { SettleDB } from '../../packages/settledb/src/entry.node';
 import { createServer } from '../../packages/settledb/src/server';
+import { ORIGIN, testServer } from './support';
 
 const cleanUp: (() => unknown)[] = [];
 afterEach(async () => {
@@ -73,6 +74,34 @@ describe('more ids than a feed that waits may have', () => {
     await db.put({ _id: 'later' });
     await arrived('later').toBeDefined();
     expect(await target.get('other').catch((error: { status: number }) => error.status)).toBe(404);
+  });
+});
+
+describe('what all feeds that wait filter by', () => {
+  it.each([
+    ['_doc_ids', 67, { doc_ids: Array.from({ length: 900 }, (_, i) => `${i}`.padStart(1_097, '-')) }],
+    ['_selector', 273, { selector: { n: { $ne: 'x'.repeat(15_300) } } }],
+  ] as const)('is bounded, and there is room again when some have ended (%s)', async (filter, most, body) => {
+    const server = testServer();
+    await server.ask('PUT', '/db');
+    const headers = { 'content-type': 'application/json' };
+    const path = `/db/_changes?filter=${filter}&feed=continuous&since=now&heartbeat=60000`;
+    const text = JSON.stringify(body);
+    const open = (): Promise<Response> =>
+      server.fetch(ORIGIN + path, { method: 'POST', headers, body: text });
+    const feeds: Response[] = [];
+    let refused: Response | undefined;
+    for (let i = 0; i < 300 && refused === undefined; i++) {
+      const answer = await open();
+      if (answer.status === 200) feeds.push(answer);
+      else refused = answer;
+    }
+    expect([feeds.length, refused?.status]).toEqual([most, 503]);
+    expect((await server.ask('GET', '/db/_changes?feed=longpoll&since=now&timeout=1')).status).toBe(200);
+    await feeds.pop()!.body!.cancel();
+    const next = await open();
+    expect(next.status).toBe(200);
+    for (const feed of [...feeds, next]) await feed.body!.cancel();
   });
 });
 

@@ -46,6 +46,13 @@ const MAX_FEEDS = 5_000;
 const MAX_WAITING_BODY = 1024 * 1024;
 /** The same where it filters by a selector: compiled, one of many small conditions takes 150 times its bytes, so this 2.5 MB. */
 const MAX_WAITING_SELECTOR = 16 * 1024;
+/**
+ * Bytes of such bodies that all open feeds keep. Short ids take seven times theirs, so this half a GB; 5,000 feeds may have 300 ids each. Without
+ * a bound of its own, any user could have the server keep 30 GB.
+ */
+const MAX_KEPT = 64 * 1024 * 1024;
+/** As how many bytes one of a selector counts. */
+const SELECTOR_WEIGHT = 16;
 
 /** All that is needed to write a feed. */
 export interface FeedRequest {
@@ -83,14 +90,21 @@ export function changes(context: DatabaseContext): Promise<Answer> {
 export async function postChanges(context: DatabaseContext): Promise<Answer> {
   const { request, query, server } = context;
   const waits = (query.text('feed') ?? 'normal') !== 'normal';
-  const kept = query.text('filter') === '_selector' ? MAX_WAITING_SELECTOR : MAX_WAITING_BODY;
-  const limit = Math.min(server.limits.request, waits ? kept : Infinity);
+  const isSelector = query.text('filter') === '_selector';
+  const most = isSelector ? MAX_WAITING_SELECTOR : MAX_WAITING_BODY;
+  const limit = Math.min(server.limits.request, waits ? most : Infinity);
   const text = await readJsonText(request, { limit, ...(!waits && { room: server.room }) });
+  const kept = waits ? text.length * (isSelector ? SELECTOR_WEIGHT : 1) : 0;
   // An empty body is allowed, as in CouchDB: some clients never use GET.
-  return answerChanges(context, text === '' ? {} : checkObject(parseJson(text)));
+  return answerChanges(context, text === '' ? {} : checkObject(parseJson(text)), kept);
 }
 
-async function answerChanges(context: DatabaseContext, body: Record<string, unknown>): Promise<Answer> {
+/** @param kept as how many bytes the feed counts that it keeps of its body */
+async function answerChanges(
+  context: DatabaseContext,
+  body: Record<string, unknown>,
+  kept = 0,
+): Promise<Answer> {
   const { database, query, request, server } = context;
   const name = query.text('feed') ?? 'normal';
   const write = FEEDS.get(name);
@@ -114,7 +128,7 @@ async function answerChanges(context: DatabaseContext, body: Record<string, unkn
     return new Response(null, { status: 200, headers });
   }
   if (server.isClosing && name !== 'normal') throw closing();
-  const { signal, done, cancel } = takePlace(context);
+  const { signal, done, cancel } = takePlace(context, kept);
   try {
     return await write({
       database,
@@ -134,13 +148,20 @@ async function answerChanges(context: DatabaseContext, body: Record<string, unkn
 }
 
 /** A place among the open feeds, until it is given back. @throws service_unavailable if there is none */
-function takePlace({ request, server }: DatabaseContext): Pick<FeedRequest, 'signal' | 'done' | 'cancel'> {
+function takePlace(
+  { request, server }: DatabaseContext,
+  kept: number,
+): Pick<FeedRequest, 'signal' | 'done' | 'cancel'> {
   if (server.feeds.size >= MAX_FEEDS) throw unavailable('Too many feeds are open');
+  if (kept > 0) {
+    const others = [...server.feeds.values()].reduce((sum, each) => sum + each, 0);
+    if (others + kept > MAX_KEPT) throw unavailable('The feeds that are open filter by too much');
+  }
   const ending = new AbortController();
   // Seen by nobody but whoever writes the answer and logs what it broke off with.
   const end = (): void => ending.abort(unavailable('The client went away'));
   request.signal.addEventListener('abort', end, { once: true });
-  server.feeds.add(ending);
+  server.feeds.set(ending, kept);
   const done = (): void => {
     request.signal.removeEventListener('abort', end);
     server.feeds.delete(ending);

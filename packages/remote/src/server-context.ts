@@ -73,8 +73,8 @@ export interface ServerState {
   readonly tasks: Set<Task>;
   /** The server closes: what would be open for long does not begin any more, because nothing would end it. */
   isClosing: boolean;
-  /** Open feeds; aborting one ends it in good order. */
-  readonly feeds: Set<AbortController>;
+  /** Open feeds, with as how many bytes each counts that it keeps of its request; aborting one ends it in good order. */
+  readonly feeds: Map<AbortController, number>;
   /** Databases that have received their settings. */
   readonly configured: WeakSet<Database>;
   /** Told of what fails when no request waits for it any more. */

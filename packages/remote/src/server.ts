@@ -130,7 +130,7 @@ export function createAnswerer(options: HandlerOptions): Answerer {
     },
     close() {
       server.isClosing = true;
-      for (const feed of server.feeds) feed.abort(closing());
+      for (const feed of server.feeds.keys()) feed.abort(closing());
       for (const task of server.tasks) task.cancel.abort(closing());
     },
   };
@@ -159,7 +159,7 @@ function makeState(options: HandlerOptions): ServerState {
     replicator: options.replicator,
     tasks: new Set(),
     isClosing: false,
-    feeds: new Set(),
+    feeds: new Map(),
     configured: new WeakSet(),
     logger: options.logger,
     compactions: new Map(),
