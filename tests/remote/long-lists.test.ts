@@ -81,8 +81,10 @@ describe('a long list', () => {
   });
 
   it.each([
-    // 27 fit into a portion; one portion is read ahead at most.
+    // One fits into a portion, but fewer than these are never read; one portion is read ahead at most.
     ['of large documents is read as it is taken', 600_000, [32, 32]],
+    // 64 fit into a portion: whoever does not read has no more than a megabyte held.
+    ['of documents of some KB is read a megabyte at a time', 16_000, [32, 64]],
     ['of small documents is read at once, after a few of them', 1, [32, 1_000]],
   ])('%s', async (_, length, limits) => {
     const text = 'x'.repeat(length);

@@ -17,8 +17,8 @@ export const FIRST = 32;
 const MOST = 1_000;
 /** The same without documents: rows are some 100 bytes. */
 const MOST_BARE = 10_000;
-/** Characters that a portion should have. */
-const PORTION_LENGTH = 16 * 1024 * 1024;
+/** Characters that a portion should have: one is held for each list whose client does not read. Larger ones take no less CPU. */
+const PORTION_LENGTH = 1024 * 1024;
 
 /** Characters of rows that are passed on together: each by itself would cost more than it takes to make. */
 const PIECE_LENGTH = 64 * 1024;
