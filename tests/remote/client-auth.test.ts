@@ -314,6 +314,9 @@ describe('a database that has moved', () => {
     };
     const options = { fetch, auth: { ...auth, type } };
     expect(await remote('http://couch.test/db', options).id()).toBe(`${'0'.repeat(32)}/db`);
+    const fresh = remote('http://couch.test/db', { ...options, skip_setup: true });
+    const both = await Promise.all([failureOf(fresh.get('x')), failureOf(fresh.get('y'))]);
+    expect(both.map(({ status }) => status)).toEqual([404, 404]);
     seen.length = 0;
     const db = remote('http://couch.test/db', options);
     expect(await db.put({ _id: 'a' })).toMatchObject({ ok: true });

@@ -259,7 +259,7 @@ export class Http {
   /**
    * From now on, requests go where the database was found.
    *
-   * @returns whether that is elsewhere than before @throws redirected, to another server, which gets none of our credentials
+   * @returns whether it was found by being led there @throws redirected, to another server, which gets none of our credentials
    */
   #follow({ base, path }: Call, response: Response): boolean {
     if (!response.redirected || !speaksJson(response)) return false;
@@ -270,7 +270,7 @@ export class Http {
     // Where the database itself was asked, its name tells; at any other end there is a login page, perhaps of the hotel's network.
     if ((base !== undefined && !isRoot) || !url.endsWith(path || `/${own}`)) return false;
     const moved = url.slice(0, url.length - path.length);
-    if (moved === database) return false;
+    if (moved === database) return true; // Another request, sent at the same time, was led there before.
     const { headers, auth } = this.#line.options;
     const isSecret = (auth ?? credentials ?? headers) != null;
     if (isSecret && !isSameServer(new URL(database), new URL(moved))) {
