@@ -33,10 +33,9 @@ const REDIRECTS: readonly number[] = [301, 302, 307, 308];
 /** Requests that must not be repeated. */
 const WRITES: readonly string[] = ['/_bulk_docs', '/_purge', '/_compact'];
 
-type HeaderFunction = (
-  again: boolean,
-) => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>;
-export type HeaderSource = Readonly<Record<string, string>> | HeaderFunction;
+type GivenHeaders = Readonly<Record<string, string>>;
+type HeaderFunction = (again: boolean) => GivenHeaders | Headers | Promise<GivenHeaders | Headers>;
+export type HeaderSource = GivenHeaders | HeaderFunction;
 
 export interface HttpOptions {
   readonly fetch?: typeof globalThis.fetch | undefined;
@@ -310,7 +309,7 @@ export class Http {
       ...(stream && { 'content-length': String(stream.length) }),
       ...call.headers,
     });
-    for (const [name, value] of Object.entries(given ?? {})) sent.set(name, value);
+    new Headers(given).forEach((value, name) => sent.set(name, value));
     const init: RequestInit = {
       method: call.method,
       headers: sent,
@@ -364,7 +363,7 @@ export class Http {
   }
 
   /** @throws unreachable with the program's own error as its cause: what its function needs may be back later */
-  async #ownHeaders(make: HeaderFunction, again: boolean): Promise<Record<string, string>> {
+  async #ownHeaders(make: HeaderFunction, again: boolean): Promise<GivenHeaders | Headers> {
     try {
       return await make(again);
     } catch (cause) {
