@@ -137,6 +137,36 @@ describe('a feed', () => {
     await db.close();
   });
 
+  it.each([
+    'close',
+    'destroy',
+  ] as const)('gives a slow loop nothing more after %s of its handle, as in the page', async (end) => {
+    const { Hosted } = hostAndPage();
+    const db = new Hosted('slow');
+    await db.bulkDocs([{ _id: 'a' }, { _id: 'b' }, { _id: 'c' }]);
+    const feed = db.changes({ live: true });
+    const complete = vi.fn();
+    feed.on('complete', complete);
+    const taken: string[] = [];
+    let goOn!: () => void;
+    const busy = new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    const loop = (async () => {
+      for await (const { id } of feed) {
+        taken.push(id);
+        await busy;
+      }
+    })();
+    await vi.waitFor(() => expect(taken).toEqual(['a']), PATIENCE);
+    await db[end]();
+    await settled();
+    expect(complete).toHaveBeenCalledExactlyOnceWith({ status: 'cancelled' });
+    goOn();
+    await loop;
+    expect(taken).toEqual(['a']);
+  });
+
   it('that gave all that it was asked for is whole, although its database ended just then', async () => {
     const changes = (): BasicFeed<unknown, unknown> =>
       new BasicFeed(async (controller) => {

@@ -121,8 +121,11 @@ export class HostedHandle extends Emitter {
     }
   }
 
-  changes(options: Record<string, unknown> = {}): BasicFeed<unknown, unknown> {
-    return followChanges(this.#link, this.#number, options, () => this.#here.end());
+  changes(options: CallOptions = {}): BasicFeed<unknown, unknown> {
+    // What its host has sent already, and a slow loop has not taken, ends with the handle too.
+    return feedUntil([this.#life.signal, options.signal], (signal) =>
+      followChanges(this.#link, this.#number, { ...options, signal }, () => this.#here.end()),
+    );
   }
 
   sync(peer: Peer, options: SyncOptions = {}): Sync {
