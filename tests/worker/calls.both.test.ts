@@ -7,6 +7,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { connect } from '../../packages/settledb/src/connect';
 import { PATIENCE_MS } from '../support/timeouts';
 import { timeless } from '../support/turns';
+import { Hosts, PATIENCE } from './hosts';
 import { countMessages, hostAndPage, rejection, withVerb } from './support';
 
 const nextTask = (): Promise<void> => new Promise((resolve) => setTimeout(resolve));
@@ -201,6 +202,36 @@ describe('calls', () => {
     await expect(waiting).rejects.toBe(reason);
     expect(heard!.aborted).toBe(true);
     await expect(db.get('a', { signal: abort.signal })).rejects.toBe(reason);
+  });
+
+  it('take their lists as they are when they are made, whatever worker they have to wait for', async () => {
+    const hosts = new Hosts();
+    const gone = hosts.holdFirst();
+    const asked: unknown[] = [];
+    const get = async (...args: unknown[]): Promise<number> => {
+      const host = hosts.sessions.length - 1;
+      asked.push(args[1]);
+      await hosts.gate('get', host);
+      return host;
+    };
+    hosts.open = withVerb('get', get as never) as never;
+    const db = new (hosts.connect())('notes');
+    const options = { open_revs: ['1-a'], deep: { list: [{ a: 1 }] } };
+    const first = db.get('a', options as never);
+    options.open_revs[0] = '1-b';
+    options.deep.list[0]!.a = 2;
+    const second = db.get('a', options as never);
+    await vi.waitFor(() => expect(asked).toHaveLength(2), PATIENCE);
+    options.open_revs.length = 0;
+    options.deep.list.length = 0;
+    hosts.now.leave();
+    expect(await Promise.all([first, second])).toEqual([1, 1]);
+    gone();
+    const once = [
+      { open_revs: ['1-a'], deep: { list: [{ a: 1 }] } },
+      { open_revs: ['1-b'], deep: { list: [{ a: 2 }] } },
+    ];
+    expect(asked).toEqual([...once, ...once]);
   });
 
   it('with a list of options reach the host with the signals in them', async () => {

@@ -21,8 +21,8 @@ export function withoutProxies(value: unknown): unknown {
 }
 
 /**
- * In keys and selectors, what writes its own JSON (a date of a library, a URL) becomes that JSON, as it would in the page; the rest
- * stays the object that it is. A `Date` can be cloned.
+ * Keys and selectors as they are now: the call may wait for a worker, and be sent again, while the program goes on with its lists. What
+ * writes its own JSON (a date of a library, a URL) becomes that JSON, as it would in the page. A `Date` can be cloned.
  */
 export function withOwnJson(value: unknown): unknown {
   try {
@@ -36,13 +36,7 @@ function ownJson(value: unknown): unknown {
   if (!isObject(value) || isBinary(value) || value instanceof Date) return value;
   if (typeof (value as { toJSON?: unknown }).toJSON === 'function')
     return JSON.parse(JSON.stringify(value) ?? 'null');
-  if (Array.isArray(value)) {
-    const items = value.map(ownJson);
-    return items.some((item, at) => item !== value[at]) ? items : value;
-  }
+  if (Array.isArray(value)) return value.map(ownJson);
   if (!isPlain(value)) return value;
-  const members = Object.entries(value).map(([key, each]) => [key, ownJson(each)] as const);
-  return members.some(([key, each]) => each !== (value as Record<string, unknown>)[key])
-    ? Object.fromEntries(members)
-    : value;
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, ownJson(each)]));
 }
