@@ -51,6 +51,19 @@ describe('calls', () => {
     ).toEqual(bytes);
   });
 
+  it('carry bytes of memory that threads share, which itself arrives in no worker of all tabs', async ({
+    skip,
+  }) => {
+    if (typeof SharedArrayBuffer === 'undefined') return skip();
+    const arrived = async (...[, , , data]: unknown[]): Promise<unknown> => [
+      (data as Uint8Array).buffer instanceof ArrayBuffer,
+      [...(data as Uint8Array)],
+    ];
+    const db = new (hostAndPage({}, {}, withVerb('putAttachment', arrived)).Hosted)('notes');
+    const shared = new Uint8Array(new SharedArrayBuffer(2)).fill(7);
+    expect(await db.putAttachment('a', 'f', '1-a', shared as never, 'a/b')).toEqual([true, [7, 7]]);
+  });
+
   it('whose streams fail, or are ended by their signal, say it as in the page', async () => {
     const { Hosted } = hostAndPage();
     const db = new Hosted('streams');

@@ -3,7 +3,7 @@
  * streams of an answer are handed over rather than copied.
  */
 import type { BulkDocsRow } from '@settledb/core';
-import { isPlain } from './arguments-kinds';
+import { isPlain, isWhole } from './arguments-kinds';
 import { PART } from './wire';
 
 /** Members of an answer that may be long lists. */
@@ -148,8 +148,7 @@ function collect(value: unknown, found: Set<Transferable>, depth: number): void 
   if (value instanceof ArrayBuffer) found.add(value);
   else if (ArrayBuffer.isView(value)) {
     // A view of a part is copied: the rest of the buffer may be in use.
-    if (value.buffer instanceof ArrayBuffer && value.byteLength === value.buffer.byteLength)
-      found.add(value.buffer);
+    if (isWhole(value)) found.add(value.buffer as ArrayBuffer);
   } else if (typeof ReadableStream !== 'undefined' && value instanceof ReadableStream) {
     found.add(value as unknown as Transferable);
   } else if (Array.isArray(value)) for (const each of value) collect(each, found, depth - 1);

@@ -7,6 +7,10 @@ export const isBinary = (value: object): boolean =>
     (kind) => kind !== undefined && value instanceof kind,
   );
 
+/** Whether it shows all of its buffer, which no other thread has. */
+export const isWhole = ({ buffer, byteLength }: ArrayBufferView): boolean =>
+  buffer instanceof ArrayBuffer && byteLength === buffer.byteLength;
+
 export const isPlain = (value: object): boolean => {
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || prototype === Object.prototype;

@@ -7,7 +7,7 @@
  * {@link Patch} (signals, other handles, functions by name or source) or is refused.
  */
 import { isPromise, notAwaited } from '@settledb/core';
-import { isBinary, isObject } from './arguments-kinds';
+import { isBinary, isObject, isWhole } from './arguments-kinds';
 import { type Encoding, Scan } from './arguments-scan';
 import { type MakeStream, streamOf } from './arguments-stream';
 import { textsOf } from './documents';
@@ -144,10 +144,11 @@ const isList = (place: Place): boolean => place === 'request' || place === 'docs
 
 /**
  * What makes a stream of an attachment's data, as that stream, and of a view of a part its bytes: a clone would be one of the whole
- * buffer, be it an archive or the memory of a WebAssembly. Anything else as it is.
+ * buffer, be it an archive or the memory of a WebAssembly. Memory that threads share is not cloned, and cannot arrive at a worker of all
+ * tabs. Anything else as it is.
  */
 function asData(data: unknown): unknown {
-  if (ArrayBuffer.isView(data) && data.byteLength < data.buffer.byteLength)
+  if (ArrayBuffer.isView(data) && !isWhole(data))
     return new Uint8Array(data.buffer, data.byteOffset, data.byteLength).slice();
   if (typeof data === 'function') return streamOf(data as MakeStream);
   const isChunks = isObject(data) && !isBinary(data) && Symbol.asyncIterator in data;
