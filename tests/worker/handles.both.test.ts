@@ -191,6 +191,57 @@ describe('handles', () => {
     }
   });
 
+  it('that are closed while they destroy their database tell it once, and so do those closed by themselves', async () => {
+    let destroyed!: () => void;
+    const open = () => {
+      let tell = (): void => {};
+      const gone = new Promise<void>((resolve) => {
+        destroyed = resolve;
+      });
+      return {
+        on: (event: string, listener: () => void) => {
+          if (event === 'closed') tell = listener;
+        },
+        destroy: () => gone,
+        close: async () => {
+          await gone;
+          // In a message of its own.
+          await new Promise((resolve) => setTimeout(resolve));
+          tell();
+        },
+      };
+    };
+    const db = new (hostAndPage({}, {}, open as never).Hosted)('notes');
+    const closed = vi.fn();
+    db.on('closed', closed);
+    const ends = [db.destroy(), db.close()];
+    await vi.waitFor(() => expect(destroyed).toBeDefined());
+    destroyed();
+    await Promise.all(ends);
+    expect(closed).toHaveBeenCalledOnce();
+    const other = new (hostAndPage().Hosted)('notes');
+    other.on('closed', closed);
+    await other.info();
+    await other.close();
+    expect(closed).toHaveBeenCalledTimes(2);
+  });
+
+  it('that are being closed refuse feeds and replications as they refuse calls', async () => {
+    const here = new SettleDB('notes', { adapter: memory() });
+    for (const db of [here, new (hostAndPage().Hosted)('notes')]) {
+      await db.info();
+      const closing = db.close();
+      const asked: PromiseLike<unknown>[] = [
+        db.changes(),
+        db.changes({ live: true }),
+        db.replicate.to('other'),
+        db.sync('other', { live: true }),
+      ];
+      for (const feed of asked) expect(await rejection(feed)).toMatchObject({ name: 'closed' });
+      await closing;
+    }
+  });
+
   it('tell of what happens to their database, in every page', async () => {
     const { Hosted, page } = hostAndPage();
     const [mine, other] = [new Hosted('notes'), new (page())('notes')];

@@ -193,6 +193,19 @@ describe('a page whose worker never comes', () => {
     await put;
     expect(order).toEqual(['put', 'closed']);
   });
+
+  it('closes a handle behind calls that a browser refuses a worker for', async () => {
+    const Hosted = connect(() => {
+      throw refusal();
+    });
+    const db = new Hosted('refused');
+    const closed = vi.fn();
+    db.on('closed', closed);
+    const put = rejection(db.put({ _id: 'a' }));
+    await db.close();
+    expect(await put).toMatchObject({ status: 500, name: 'io' });
+    expect(closed).toHaveBeenCalledOnce();
+  });
 });
 
 it('a thread of Node says that it serves no pages', () => {

@@ -48,6 +48,9 @@ import { replicationThere, withStatus } from './replicate-there';
 import type { SettleDB } from './settledb';
 import { asVerb, BOUND } from './verbs';
 
+/** No handle has this number. */
+const NO_HANDLE = 0;
+
 type Verb = (...args: unknown[]) => unknown;
 
 export class HostedHandle extends Emitter {
@@ -63,7 +66,8 @@ export class HostedHandle extends Emitter {
   readonly #life = new Life();
   /** Of what works in the page over the verbs: it ends before its requests are refused, or reach what comes next. */
   readonly #here = new Life();
-  #created = false;
+  /** What was told, of what is told once. */
+  readonly #once = new Set<string>();
   readonly #options: SettleOptions;
   #over = false;
   #closing: Promise<void> | undefined;
@@ -124,7 +128,7 @@ export class HostedHandle extends Emitter {
   changes(options: CallOptions = {}): BasicFeed<unknown, unknown> {
     // What its host has sent already, and a slow loop has not taken, ends with the handle too.
     return feedUntil([this.#life.signal, options.signal], (signal) =>
-      followChanges(this.#link, this.#number, { ...options, signal }, () => this.#here.end()),
+      followChanges(this.#link, this.#following, { ...options, signal }, () => this.#here.end()),
     );
   }
 
@@ -227,12 +231,18 @@ export class HostedHandle extends Emitter {
     try {
       await answered;
     } catch (error) {
-      // When the worker ends, its handles are closed too.
-      if (!isTerminated(error)) throw error;
-      this.fire('closed');
+      // When the worker ends, its handles are closed too, and where none can be had there are none.
+      if (!isTerminated(error) && this.#link.isServed) throw error;
     } finally {
       this.#end();
     }
+    // By a handle that it had destroyed, whose host tells it nothing more; or where no host was left to tell it.
+    this.#told('closed', undefined);
+  }
+
+  /** For feeds: refused from the call of `close` on, as calls are. */
+  get #following(): number {
+    return this.#over ? NO_HANDLE : this.#number;
   }
 
   #call(verb: string, args: unknown[]): Promise<unknown> {
@@ -265,7 +275,7 @@ export class HostedHandle extends Emitter {
     const progress = new StatusBoard();
     return feedUntil(signals, (signal) => {
       const args = [peer, { ...options, signal }];
-      const followed = followLive(this.#link, this.#number, verb, args, replicationThere(progress));
+      const followed = followLive(this.#link, this.#following, verb, args, replicationThere(progress));
       return withStatus(followed, progress, (denied, own = options.signal) =>
         this.#replicate(verb, peer, { ...againOptions(options, denied), signal: own }, lives),
       );
@@ -286,10 +296,11 @@ export class HostedHandle extends Emitter {
   #told(event: string, value: unknown): void {
     // By another handle: what is answered from here on is of the next database, and must not be taken for the rest of this one.
     if (event === 'destroyed') this.#here.end();
-    if (event === 'created') {
-      if (!this.#created) this.fire('created', this);
-      this.#created = true;
-    } else this.fire(event, value);
+    if (event === 'created' || event === 'closed') {
+      if (this.#once.has(event)) return;
+      this.#once.add(event);
+    }
+    this.fire(event, event === 'created' ? this : value);
   }
 
   #end(): void {

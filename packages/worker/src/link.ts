@@ -115,6 +115,11 @@ export class Link {
     return !this.#met && this.#waiting.every(({ handle, end }) => handle !== number || end !== undefined);
   }
 
+  /** Whether a host serves this page now. */
+  get isServed(): boolean {
+    return this.#bond !== undefined;
+  }
+
   /** The id of the database that the handle is open on, if a host has told it. */
   idOf(number: number): string | undefined {
     return this.#ids.get(number);
