@@ -170,6 +170,57 @@ describe('replication', () => {
     expect(left.at(-1)).toEqual({ docs_read: COUNT, docs: [] });
   });
 
+  it('tells a page that stands still no more than it has room for, and how it stands when it goes on, or at the end', async () => {
+    const shared = new SharedFeeds();
+    let tell!: (n: number) => void;
+    let last = 0;
+    const begin = (): FeedLike => {
+      const feed = new BasicFeed<unknown, unknown>(({ emit, push, signal }) => {
+        tell = (n) => {
+          emit('active');
+          void push({ n });
+          last = n;
+          emit('paused');
+        };
+        return new Promise((end) => onAbort(signal, () => end({})));
+      });
+      return Object.assign(feed, { status: () => ({ last_seq: last }) }) as unknown as FeedLike;
+    };
+    const told: HostOp[][] = [[], []];
+    const [still, quick] = told.map((ops, id) => {
+      const pump: FeedPump = new FeedPump(id, 10, (op) => {
+        ops.push(op);
+        if (id === 1 && op[0] === 'items') pump.more(op[2].length);
+      });
+      void pump.run(() => shared.follow('key', begin));
+      return pump;
+    });
+    const turn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve));
+    await turn();
+    const goOn = async (from: number, to: number): Promise<void> => {
+      for (let n = from; n <= to; n++) {
+        tell(n);
+        await turn();
+      }
+    };
+    await goOn(1, 20);
+    const most = told[0]!.length;
+    await goOn(21, 200);
+    expect(told[0]).toHaveLength(most);
+    expect(told[1]!.filter(([kind]) => kind === 'event')).toHaveLength(400);
+    told[0]!.length = 0;
+    still!.more(1_000);
+    await turn();
+    expect(told[0]!.slice(0, 3)).toEqual([
+      ['event', 0, 'active', undefined],
+      ['at', 0, { last_seq: 200 }],
+      ['event', 0, 'paused', undefined],
+    ]);
+    for (const pump of [still!, quick!]) pump.cancel();
+    await vi.waitFor(() => expect(told.map((ops) => ops.at(-1)![0])).toEqual(['end', 'end']));
+    expect(told[0]!.at(-2)).toEqual(['at', 0, { last_seq: 200 }]);
+  });
+
   it('keeps nothing of pages that came and left, and tells them nothing', async () => {
     const shared = new SharedFeeds();
     const progress = new StatusBoard();

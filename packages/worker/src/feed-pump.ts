@@ -1,6 +1,7 @@
 /**
  * A feed on its way to a page. Items are read as long as the page gives credit: a page that is slow, or stands still, holds no
- * more than that many in its inbox, and the host holds none.
+ * more than that many in its inbox, and the host holds none. Where others follow the same replication, that goes on, and the page is told
+ * how it stands when it gives credit again: a browser keeps all that is sent to a page that it has frozen.
  */
 import { encodeError, presentable } from './errors';
 import type { FeedLike, Hosted } from './verbs';
@@ -21,6 +22,8 @@ export class FeedPump {
   #credit: number;
   #items: unknown[] = [];
   #sending = false;
+  /** What a page that takes nothing is to be told: the last of each kind. */
+  readonly #held = new Map<string, HostOp>();
   #refill: (() => void) | undefined;
   #feed: FeedLike | undefined;
   #cancelled = false;
@@ -49,7 +52,7 @@ export class FeedPump {
         feed.on(event, (value) => {
           this.#flush();
           this.#tellStatus();
-          this.#send(['event', this.#id, event, presentable(value)]);
+          this.#tell(event, ['event', this.#id, event, presentable(value)]);
         });
       }
       for await (const item of feed) {
@@ -67,6 +70,7 @@ export class FeedPump {
     }
     this.#flush();
     this.#tellStatus();
+    this.#tellHeld();
     this.#send(['end', this.#id, outcome]);
     // A replication that other pages follow goes on, and so do its statuses: this page has heard its last one.
     this.#mute();
@@ -75,6 +79,7 @@ export class FeedPump {
 
   more(credit: number): void {
     this.#credit += credit;
+    this.#tellHeld();
     this.#refill?.();
   }
 
@@ -111,6 +116,18 @@ export class FeedPump {
   #mute(): void {
     this.#stopped = true;
     this.#statuses?.return?.().catch(() => {});
+  }
+
+  /** Each document that is denied is told of by itself. */
+  #tell(kind: string, op: HostOp): void {
+    this.#held.delete(kind);
+    if (this.#credit > 0 || kind === 'denied') this.#send(op);
+    else this.#held.set(kind, op);
+  }
+
+  #tellHeld(): void {
+    for (const op of this.#held.values()) this.#send(op);
+    this.#held.clear();
   }
 
   #add(item: unknown): void {
@@ -153,6 +170,6 @@ export class FeedPump {
     if (status === undefined) return;
     const { error, ...rest } = status as { error?: unknown };
     const known = error === undefined ? rest : { ...rest, error: presentable(error) };
-    this.#send(['at', this.#id, known]);
+    this.#tell('at', ['at', this.#id, known]);
   }
 }
