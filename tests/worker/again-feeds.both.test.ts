@@ -203,6 +203,62 @@ describe('a replication', () => {
     expect(rows).toMatchObject([{ id: 'after' }, { id: 'between' }]);
   });
 
+  it('counts what all its hosts have done, and denied documents of each can be transferred once more', async () => {
+    const denied = new Set(['a', 'b', 'e']);
+    class Databases extends SettleDB.defaults({ adapter: memory() }) {
+      override async bulkDocs(input: never, options: never) {
+        if (this.name !== 'strict') return super.bulkDocs(input, options);
+        const { docs } = input as { docs: { _id: string; _rev: string }[] };
+        const taken = docs.filter(({ _id }) => !denied.has(_id));
+        const rows = docs
+          .filter(({ _id }) => denied.has(_id))
+          .map(({ _id, _rev }) => ({ id: _id, rev: _rev }));
+        const written = await super.bulkDocs({ docs: taken, new_edits: false } as never, options);
+        return [
+          ...written,
+          ...rows.map((row) => ({ ...row, error: 'forbidden', reason: 'not yet' })),
+        ] as never;
+      }
+    }
+    const hosts = new Hosts();
+    hosts.open = (name, options) => new Databases(name, options) as never;
+    const db = new (hosts.connect())('loose');
+    await db.bulkDocs([{ _id: 'a' }, { _id: 'b' }, { _id: 'c' }]);
+    const feed = db.replicate.to('strict', { live: true });
+    const told: number[] = [];
+    feed.on('change', ({ docs_written }) => told.push(docs_written));
+    const stands = async (...expected: unknown[]): Promise<void> =>
+      vi.waitFor(() => {
+        const { docs_written, doc_write_failures, errors, phase } = feed.status();
+        expect([docs_written, doc_write_failures, errors.map(({ id }) => id), phase]).toEqual([
+          ...expected,
+          'idle',
+        ]);
+      }, PATIENCE);
+    await stands(1, 2, ['a', 'b']);
+    const next = async (): Promise<void> => {
+      const before = hosts.feeds;
+      hosts.now.leave();
+      await vi.waitFor(() => expect(hosts.feeds).toBe(before + 1), PATIENCE);
+    };
+    await next();
+    await stands(1, 2, ['a', 'b']);
+    await db.bulkDocs([{ _id: 'd' }, { _id: 'e' }]);
+    await stands(2, 3, ['a', 'b', 'e']);
+    denied.delete('b');
+    expect(await feed.retryDenied()).toMatchObject({ docs_written: 1, doc_write_failures: 2 });
+    await stands(3, 2, ['a', 'e']);
+    await next();
+    await db.put({ _id: 'f' });
+    await stands(4, 2, ['a', 'e']);
+    denied.clear();
+    await feed.retryDenied();
+    await stands(6, 0, []);
+    expect(told).toEqual([1, 2, 4]);
+    feed.cancel();
+    expect(await feed).toMatchObject({ docs_written: 6, doc_write_failures: 0, errors: [] });
+  });
+
   it('since now whose target cannot be reached has the same moment in the next host', async () => {
     let isDown = true;
     class Databases extends SettleDB.defaults({ adapter: memory() }) {

@@ -1,6 +1,6 @@
 /**
- * Replications that run at a host, as a page follows them from one host to the next: each host reports only its own work, and the
- * last one may be lost before it reports the end.
+ * Replications that run at a host, as a page follows them from one host to the next: each host reports only its own work, which is
+ * added up here, and the last one may be lost before it reports the end.
  */
 import { type CallOptions, DatabaseError, type FeedError, isDatabaseError, type Seq } from '@settledb/core';
 import {
@@ -21,13 +21,16 @@ export function replicationThere(progress: StatusBoard): Partial<Request> {
   let announcer: Announcer | undefined;
   let start: Seq | undefined;
   return {
-    // `now` is one moment, however many hosts it takes: what was written before there was another is not left out.
-    asked: (options) =>
-      options.since === 'now' && start !== undefined
+    asked(options) {
+      progress.again();
+      // `now` is one moment, however many hosts it takes: what was written before there was another is not left out.
+      return options.since === 'now' && start !== undefined
         ? { ...options, since: start, checkpoint: false }
-        : options,
+        : options;
+    },
+    shown: (change) => progress.counted(change as ReplicationStatus),
     at: (value) => {
-      progress.status = value as ReplicationStatus;
+      progress.status = progress.counted(value as ReplicationStatus);
       const { phase, last_seq } = progress.status;
       // 0 may also mean that the source has not been asked yet.
       if (last_seq !== 0 || phase === 'idle') start = last_seq;

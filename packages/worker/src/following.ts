@@ -30,6 +30,8 @@ export interface Request {
   readonly credit: number;
   /** It goes on until it is cancelled, or tries again whatever happens. */
   readonly isEndless: boolean;
+  /** What is passed on of an item, if not as it came. */
+  shown?(item: unknown): unknown;
   /** An item was passed on. */
   took?(item: unknown): void;
   at?(value: unknown): void;
@@ -258,7 +260,7 @@ class Following implements Sink {
     for (const item of items) {
       if (controller.cancelled) return;
       this.#request.took?.(item);
-      const wait = controller.push(item);
+      const wait = controller.push(this.#request.shown?.(item) ?? item);
       if (wait !== undefined) await wait;
       if (++this.#used < this.#request.credit / 2) continue;
       this.#followed?.more(this.#used);
