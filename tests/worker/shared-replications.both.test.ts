@@ -221,6 +221,23 @@ describe('replication', () => {
     expect(told[0]!.at(-2)).toEqual(['at', 0, { last_seq: 200 }]);
   });
 
+  it('that a page leaves and joins again, since others went on with it, is counted once, and what is begun anew adds to it', () => {
+    const board = new StatusBoard();
+    const errors = (...ids: string[]) => ids.map((id) => ({ id, rev: '1-a', name: 'forbidden' }) as never);
+    const told = (start_time: string, docs_written: number, ...denied: string[]): unknown[] => {
+      const given = { docs_written, doc_write_failures: denied.length, errors: errors(...denied) };
+      board.status = board.counted({ ...board.status, start_time, ...given, docs_read: 0 });
+      const { status } = board;
+      return [status.docs_written, status.doc_write_failures, status.errors.map(({ id }) => id)];
+    };
+    expect(told('1', 10, 'a')).toEqual([10, 1, ['a']]);
+    expect(told('1', 12, 'a', 'b')).toEqual([12, 2, ['a', 'b']]);
+    expect(told('2', 0)).toEqual([12, 2, ['a', 'b']]);
+    expect(told('2', 3, 'c')).toEqual([15, 3, ['a', 'b', 'c']]);
+    expect(told('2', 4, 'c')).toEqual([16, 3, ['a', 'b', 'c']]);
+    expect(board.ended({ status: 'cancelled' })).toMatchObject({ docs_written: 16, doc_write_failures: 3 });
+  });
+
   it('keeps nothing of pages that came and left, and tells them nothing', async () => {
     const shared = new SharedFeeds();
     const progress = new StatusBoard();

@@ -33,17 +33,17 @@ export class StatusBoard extends Watched {
     return OVER.has(this.#status.phase);
   }
 
-  /** Another worker is asked. */
-  again(): void {
-    this.#before = this.#status;
-  }
-
-  /** What a worker has counted, with what those before it have. */
+  /**
+   * What a worker has counted, with what those before it have. One that goes on with the same replication, since other pages follow it, has
+   * counted from its beginning.
+   */
   counted<C extends Partial<ReplicationStatus>>(given: C): C {
+    const last = this.#status;
+    if (given.start_time && given.start_time !== last.start_time) this.#before = last;
     const before = this.#before;
     const total: { -readonly [Key in keyof ReplicationStatus]?: ReplicationStatus[Key] } = { ...given };
     for (const key of SUMS) if (key in given) total[key]! += before[key];
-    if (given.errors !== undefined) total.errors = [...before.errors, ...given.errors].slice(0, MOST_ERRORS);
+    if (given.errors) total.errors = before.errors.concat(given.errors).slice(0, MOST_ERRORS);
     return total as C;
   }
 

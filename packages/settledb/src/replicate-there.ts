@@ -21,13 +21,11 @@ export function replicationThere(progress: StatusBoard): Partial<Request> {
   let announcer: Announcer | undefined;
   let start: Seq | undefined;
   return {
-    asked(options) {
-      progress.again();
-      // `now` is one moment, however many hosts it takes: what was written before there was another is not left out.
-      return options.since === 'now' && start !== undefined
+    // `now` is one moment, however many hosts it takes: what was written before there was another is not left out.
+    asked: (options) =>
+      options.since === 'now' && start !== undefined
         ? { ...options, since: start, checkpoint: false }
-        : options;
-    },
+        : options,
     shown: (change) => progress.counted(change as ReplicationStatus),
     at: (value) => {
       progress.status = progress.counted(value as ReplicationStatus);
