@@ -104,13 +104,21 @@ export class Connection {
     });
   }
 
-  /** As `transact`, for requests that may be repeated: tries once more, on a new handle, unless the storage refused. */
-  async replay<Answer>(scope: Scope, requests: (work: Work<Answer>) => void): Promise<Answer> {
+  /**
+   * As `transact`, for requests that may be repeated: tries once more, on a new handle, unless the storage refused; and as often as the
+   * page is put away meanwhile.
+   */
+  async replay<Answer>(
+    scope: Scope,
+    requests: (work: Work<Answer>) => void,
+    isAgain = false,
+  ): Promise<Answer> {
     try {
-      return await this.transact(scope, requests);
+      return await this.transact(scope, requests); // rejects if the connection is over
     } catch (cause) {
-      if (isRefusal(cause)) throw cause;
-      return this.transact(scope, requests); // rejects if the connection is over
+      const isAway = cause instanceof PutAway;
+      if (!isAway && (isAgain || isRefusal(cause))) throw cause;
+      return this.replay(scope, requests, isAgain || !isAway);
     }
   }
 
