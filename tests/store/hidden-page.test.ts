@@ -2,19 +2,25 @@
 import { memory } from '@settledb/adapter-memory';
 import { type DatabaseTables, schema } from '@settledb/core';
 import { openLogStore } from '@settledb/engine';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { beforeEach, expect, it, vi } from 'vitest';
+import { Aside } from '../../packages/engine/src/aside';
+import type { Rewritable } from '../../packages/engine/src/checkpoint';
 
 vi.mock('../../packages/core/src/store/timers', async (original) => ({
   ...(await original<object>()),
   afterTimer: () => new Promise(() => {}),
 }));
 
-it('a compaction in a hidden page waits for no timer', async () => {
+beforeEach(() => {
   vi.stubGlobal('document', { hidden: true });
-  onTestFinished(() => {
+  return () => {
     vi.unstubAllGlobals();
     vi.restoreAllMocks();
-  });
+    vi.useRealTimers();
+  };
+});
+
+it('a compaction in a hidden page waits for no timer', async () => {
   const store = await openLogStore<DatabaseTables>(await memory().open('db'), schema);
   const put = Array.from({ length: 2_000 }, (_, i) => ({
     id: `d${i}`,
@@ -28,4 +34,13 @@ it('a compaction in a hidden page waits for no timer', async () => {
   await store.compact();
   expect(store.stats()).toMatchObject({ epoch: 1, recentRows: 0 });
   await store.close();
+});
+
+it('a checkpoint in a hidden page stands aside for nobody, which takes a timer', async () => {
+  vi.useFakeTimers();
+  const image = { n: 1, recentRows: 0, recentLength: 0 };
+  const store = { image, turn: { over: 0 } } as unknown as Rewritable;
+  const waiting = new Aside(store, new AbortController().signal).whileCalled();
+  expect(vi.getTimerCount()).toBe(0);
+  await waiting;
 });

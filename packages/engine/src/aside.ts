@@ -11,6 +11,13 @@ const LOOK_MS = 20;
 /** Most ms that one checkpoint waits: 500 writes by IndexedDB. Then it goes on, or steady calls would keep it from ever ending. */
 const ASIDE_MAX = 250;
 
+/**
+ * Timers of a hidden page are late by a second each, and after some minutes by up to a minute (Chromium), in which a rewrite would keep
+ * all other contexts from theirs.
+ */
+export const isHidden = (): boolean =>
+  (globalThis as { readonly document?: { readonly hidden?: boolean } }).document?.hidden === true;
+
 export class Aside {
   readonly #store: Rewritable;
   readonly #ending: AbortSignal | undefined;
@@ -24,7 +31,10 @@ export class Aside {
     this.#ending = ending;
   }
 
-  /** Resolves if there were no such calls since the last time, or soon after them; at once when it has waited long enough. */
+  /**
+   * Resolves if there were no such calls since the last time, or soon after them; at once when it has waited long enough, and where
+   * nobody looks at the page.
+   */
   async whileCalled(): Promise<void> {
     while (this.#stands()) {
       this.#calls = this.#seen();
@@ -36,7 +46,7 @@ export class Aside {
   }
 
   #stands(): boolean {
-    if (this.#left <= 0 || this.#ending?.aborted !== false) return false;
+    if (this.#left <= 0 || this.#ending?.aborted !== false || isHidden()) return false;
     return this.#seen() !== this.#calls && !isCrowded(this.#store.image);
   }
 

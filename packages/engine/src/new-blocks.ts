@@ -3,7 +3,7 @@
  * crash leaves of them only takes room.
  */
 import { afterTimer, nextTask, type TextRef } from '@settledb/core';
-import type { Aside } from './aside';
+import { type Aside, isHidden } from './aside';
 import type { Rewritable } from './checkpoint';
 import { isCrowded } from './crowded';
 import type { Image } from './image';
@@ -31,10 +31,6 @@ const SLICE_MS_MAX = 40;
 /** The random part of the ids of one rewrite, so that they never collide with those of an interrupted one. */
 const SALT_MAX = 2 ** 32;
 const BLOCKS_PER_REWRITE = 2 ** 20;
-
-/** Timers of a hidden page are late by a second, for each pause (Chromium), and nothing is to be drawn. */
-const isHidden = (): boolean | undefined =>
-  (globalThis as { readonly document?: { readonly hidden?: boolean } }).document?.hidden;
 
 export class NewBlocks {
   /** Characters of moved texts, by the segment they are in now. */
@@ -128,7 +124,7 @@ export class NewBlocks {
   async #pause(): Promise<void> {
     this.#signal?.throwIfAborted();
     const begun = Date.now();
-    await (isHidden() ? nextTask() : afterTimer(0));
+    await (isHidden() ? nextTask() : afterTimer(0)); // nothing is to be drawn there
     await this.#aside.whileCalled();
     this.#sliceBegan = Date.now();
     this.#sliceMs = Math.min(Math.max(SLICE_MS, this.#sliceBegan - begun), this.#sliceMsMax);
