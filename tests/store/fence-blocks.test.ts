@@ -225,6 +225,37 @@ describe('fences in blocks', () => {
   });
 
   it.each([
+    [12, SMALL],
+    [14, { rows: 1_000, others: 4, loaded: 1_000 }],
+    [15, { rows: 1_000, others: 1_000, loaded: 1_000 }],
+  ])('and pages that a rewrite left which never ended go with the first checkpoint of the next context (%i)', async (seed, bounds) => {
+    Object.assign(max, bounds);
+    const run = new Run(seed);
+    await run.open();
+    await run.write(Array.from({ length: 3_000 }, (_, i) => idOf(i)));
+    await run.close();
+    let covered = 0;
+    for (let round = 0; round < 9; round++) {
+      const journal = await run.adapter.open('db');
+      const { epoch } = await journal.read();
+      const put = [1, 2, 3].map((n) => ({ id: -(round * 10 + n), text: '[[],[]]' }));
+      await journal.rewrite({ put }, { epoch, n: 0 });
+      await journal.close();
+      await run.open();
+      await run.change();
+      await run.close();
+      const { there, named, isCovered } = await blocksOf(run.adapter);
+      if (!isCovered) continue;
+      covered++;
+      expect(there).toEqual(named);
+      const store = await run.open(false);
+      for (let i = 0; i < 3; i++) await run.look(store);
+      await run.close();
+    }
+    expect(covered).toBeGreaterThan(1);
+  });
+
+  it.each([
     ['near each other', 1, true],
     ['far from each other', 100, false],
   ])('are looked at, though none are in memory, to tell whether edits %s are worth a checkpoint', async (_, step, isCovered) => {
@@ -322,6 +353,10 @@ describe('fences in blocks', () => {
     await expect(store.read([{ from: 'docs', range: {} }])).rejects.toMatchObject({ name: 'corrupt' });
     expect(await get(idOf(700))).toMatchObject([[{ id: idOf(700) }]]);
     expect(await store.read([{ from: 'docs', count: {} }])).toEqual([800]);
+    for (let i = 0; i < 36; i++) await run.write([idOf(700 + (i % 8))]);
     await run.close();
+    const after = await run.adapter.open('db');
+    expect(await after.read()).toMatchObject({ epoch: epoch + 1, commits: [] });
+    await after.close();
   });
 });

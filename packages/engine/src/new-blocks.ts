@@ -97,7 +97,7 @@ export class NewBlocks {
   /** Gives back the room of what was put in vain; a full disk needs it most. */
   async abandon(): Promise<void> {
     if (this.#put.length === 0) return;
-    await this.#store.follower.rewrite({ drop: this.#put }, this.#since).catch(() => false); // otherwise compaction sweeps
+    await this.#store.follower.rewrite({ drop: this.#put }, this.#since).catch(() => false); // otherwise it is swept later
   }
 
   #takeSegments(): void {

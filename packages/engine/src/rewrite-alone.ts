@@ -4,13 +4,19 @@ import { Aside } from './aside';
 import { DEAD_LENGTH_MIN, type Use } from './block-use';
 import type { Rewritable } from './checkpoint';
 import { compactInPieces } from './in-pieces';
-import { RESERVED_SHARE } from './journal';
+import { type Journal, RESERVED_SHARE } from './journal';
 import { Overtaken } from './new-blocks';
 import { CHECKPOINT, COMPACTION, rewrite } from './rewrite';
 
 /** From this many commits on RESERVE_MIN is kept back at least: what is stored beside texts, mainly attachments, is unknown here. */
 const RESERVING_COMMITS = 1024;
 const RESERVE_MIN = 256 * 1024;
+
+/**
+ * Those whose storage was swept. A page that is left amid a checkpoint leaves what it has put, as much as the pages that changed, again
+ * with each visit. Who goes on drops itself what was put in vain, so that each context looks once: it takes a list of all blocks.
+ */
+const swept = new WeakSet<Journal>();
 
 /** Whether a checkpoint leaves the block: one of which all is dead it drops. */
 const isInUse = ({ size, dead }: Readonly<Use>): boolean => dead < size;
@@ -43,10 +49,12 @@ export async function rewriteAlone(
     const { epoch } = image;
     const isCompaction = full || (dead > live && dead > DEAD_LENGTH_MIN);
     try {
-      await rewrite(store, isCompaction ? COMPACTION : CHECKPOINT, aside, signal).catch((error) => {
+      const scope = isCompaction ? COMPACTION : { ...CHECKPOINT, sweeps: !swept.has(journal) };
+      await rewrite(store, scope, aside, signal).catch((error) => {
         if (!full || journal.keepBack === undefined || !isQuotaExceeded(error)) throw error;
         return compactInPieces(store, aside, signal, error);
       });
+      swept.add(journal);
     } catch (error) {
       // Another context rewrote the storage, which `exclusively` should prevent, or this one did and could not say so: that stands for it.
       if (!(error instanceof Overtaken)) throw error;

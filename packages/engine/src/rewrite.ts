@@ -6,8 +6,9 @@
  *   2 slices     new segments and pages are put while reads and writes go on; nothing names them yet
  *   3 install    in turn with writes: manifest in, old blocks out, epoch + 1; then memory follows
  *
- * A crash before 3 leaves blocks that nobody names; compaction sweeps them. A write between 1 and 3 stays recent. Such a
- * write may have kept a reference to a text that moved: the text then stays where it was, its block is kept, and the copy is dead.
+ * A crash before 3 leaves blocks that nobody names; the first checkpoint of the next context sweeps them, and any compaction. A write
+ * between 1 and 3 stays recent. Such a write may have kept a reference to a text that moved: the text then stays where it was, its
+ * block is kept, and the copy is dead.
  *
  * The manifest counts dead texts as of `through`: what later commits free is in their own lists, and is counted when they
  * are applied to the manifest. So the old text of a row written meanwhile is not dead yet, whatever became of the row.
@@ -52,16 +53,18 @@ interface Snapshot<Value> {
 type Visit<Value> = (page: StoredPage | undefined, part: Entries<Value>) => Promise<void>;
 
 export interface Scope {
-  /** All pages, texts of blocks that are mostly dead, and what a crash left; otherwise only pages that changed. */
+  /** All pages, and texts of blocks that are mostly dead; otherwise only pages that changed. */
   readonly full: boolean;
+  /** Whether what a crash left is dropped. */
+  readonly sweeps: boolean;
   /** Whether texts of pages made anew move from the log into segments, since opening reads the log. */
   readonly tails: boolean;
   /** See `Rewrite.makesRoom`. */
   readonly makesRoom: boolean;
 }
 
-export const CHECKPOINT: Scope = { full: false, tails: true, makesRoom: false };
-export const COMPACTION: Scope = { full: true, tails: true, makesRoom: false };
+export const CHECKPOINT: Scope = { full: false, sweeps: false, tails: true, makesRoom: false };
+export const COMPACTION: Scope = { full: true, sweeps: true, tails: true, makesRoom: false };
 
 export async function rewrite(
   store: Rewritable,
@@ -69,7 +72,7 @@ export async function rewrite(
   aside: Aside,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const leftovers = scope.full ? await store.journal.blockIds() : [];
+  const leftovers = scope.sweeps ? await store.journal.blockIds() : [];
   const work = new Rewriting(store, scope, aside, signal);
   try {
     await work.build();
@@ -98,6 +101,8 @@ class Rewriting {
   #pagesWeight = 0;
   /** Ids of the pages, and of the blocks of fences, that they replace. */
   readonly #gone: number[] = [];
+  /** If this sweeps: pages, and blocks of fences, that the new manifest names and that may have been there before. */
+  #named: ReadonlySet<number> | undefined;
   /** Short pages; unchanged ones are from before. */
   readonly #short: Map<number, string>;
   readonly #useBefore: ReadonlyMap<number, Use>;
@@ -139,6 +144,22 @@ class Rewriting {
       this.#orders.push({ ...snapshot, fences: await made.end() });
     }
     await this.#blocks.end();
+    // Where a block of fences is damaged, or gone, nothing is swept: that does not keep other pages from being made anew.
+    if (this.#scope.sweeps) this.#named = await this.#namedBefore().catch(() => undefined);
+  }
+
+  async #namedBefore(): Promise<ReadonlySet<number>> {
+    const named = new Set<number>();
+    if (this.#scope.full) return named;
+    for (const { fences } of this.#orders) {
+      for (const id of fences.ids) {
+        named.add(id);
+        if (!areBlocks(fences)) continue;
+        const block = this.#pages.get(id) ?? (await this.#load(id, FENCES_DECODER));
+        for (const page of (block.group(0) as Fences).ids) named.add(page);
+      }
+    }
+    return named;
   }
 
   async #rewriteRows(snapshot: Snapshot<Row>, made: NewFences): Promise<void> {
@@ -322,8 +343,9 @@ class Rewriting {
     }
     for (const id of this.#recordsCovered(use)) drop.push(id);
     const firstLater = (this.#through + 1) * BLOCKS_PER_COMMIT;
-    // Leftovers can be told only if everything is made anew; they were listed before any of that was put.
-    for (const id of leftovers) if (id < firstLater && !use.has(id)) drop.push(id);
+    // They were listed before anything was put.
+    for (const id of leftovers)
+      if (id < firstLater && !use.has(id) && this.#named?.has(id) === false) drop.push(id);
     return { use, drop: [...new Set(drop)] };
   }
 
