@@ -321,4 +321,33 @@ describe('indexeddb when the connection dies', () => {
     idb.tamper = () => {};
     expect(await numbers(journal)).toEqual([1, 2]);
   });
+
+  it('gives up what comes to no end on a handle that was left, though all on the next one does', async () => {
+    holdTime();
+    const idb = new FaultyIdb();
+    const name = newName();
+    const adapter = indexeddb({ driver: { openDB: idb.openDB }, answerTimeoutMs: ANSWER_MS });
+    const journal = await adapter.open(name);
+    onTestFinished(async () => {
+      await journal.close();
+      await adapter.destroy(name);
+    });
+    await fill(journal, 1, 1);
+    idb.tamper = (tx) => {
+      idb.tamper = (next) => {
+        idb.tamper = () => {};
+        invalidState(next);
+      };
+      Object.defineProperty(tx, 'oncomplete', { set() {} });
+      Object.defineProperty(tx, 'objectStore', { value: () => new Proxy({}, { get: () => () => ({}) }) });
+    };
+    const answered = vi.fn();
+    void journal.read().then(answered);
+    for (let i = 0; i < 10; i++) {
+      vi.advanceTimersByTime(i === 0 ? 0 : ANSWER_MS / 6);
+      expect(await numbers(journal)).toEqual([1]);
+    }
+    expect(idb.handles).toHaveLength(2);
+    expect(answered).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ epoch: 0 }));
+  });
 });

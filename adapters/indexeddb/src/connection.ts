@@ -4,7 +4,7 @@
  * Browsers close connections on their own: Safari after the storage process died, all of them when a user clears the site's
  * data. The handle is then useless, so it is dropped and a new one opened, once for each call that met this.
  */
-import { closed, type DatabaseError, isDatabaseError } from '@settledb/core';
+import { after, closed, type DatabaseError, isDatabaseError, unref } from '@settledb/core';
 import { Undo } from './commits';
 import { isRefusal } from './failure';
 import { beginFreshLog, doubtLog } from './fresh-log';
@@ -122,11 +122,23 @@ export class Connection {
     }
   }
 
-  /** Forgets the handle: the next call opens another. Transactions on the old one end by themselves. */
+  /**
+   * Forgets the handle: the next call opens another. Transactions on the old one end by themselves, or may never do: then they are given
+   * up, as what ends on the next one says nothing of them, and do not keep those of that one waiting.
+   */
   #drop(): void {
+    const { name, answerTimeoutMs } = this.#request;
     this.#db?.close();
     this.#db = undefined;
-    // Transactions that have not ended on this handle may never end; they do not keep those of the next one waiting.
+    const left = [...this.#pending];
+    if (left.length > 0)
+      after(
+        answerTimeoutMs,
+        () => {
+          for (const end of left) end(noAnswer(name, answerTimeoutMs));
+        },
+        unref,
+      );
     if (this.#takeTurn !== undefined) this.#takeTurn = oneAtATime();
   }
 
