@@ -5,6 +5,7 @@ import type { AnyDoc } from '../../packages/dump/src/format';
 import { putLocal } from '../../packages/dump/src/put-local';
 import { SectionLoader } from '../../packages/dump/src/sections';
 import { type Target, Writer } from '../../packages/dump/src/writer';
+import { bytesOf, make } from './content';
 
 const docOf = (n: number): AnyDoc => ({ _id: `d${n}`, _rev: '1-a' }) as AnyDoc;
 const docsOf = (count: number): AnyDoc[] => Array.from({ length: count }, (_, n) => docOf(n));
@@ -82,3 +83,32 @@ describe('a load', () => {
     expect(puts).toBe(20);
   });
 });
+
+describe('a dump', () => {
+  it('is read from its database no further than it is read itself, compressed too', async () => {
+    const db = make();
+    const docs = Array.from({ length: 40 }, (_, n) => ({ _id: `d${n}`, text: noise(n) }));
+    await db.bulkDocs(docs as never);
+    let read = 0;
+    const on_progress = ({ docs }: { docs: number }): void => {
+      read = docs;
+    };
+    /** How many documents were read when so many bytes had come. */
+    const seen: [bytes: number, docs: number][] = [];
+    let bytes = 0;
+    for await (const piece of db.dump({ on_progress }) as unknown as AsyncIterable<Uint8Array>) {
+      bytes += piece.length;
+      seen.push([bytes, read]);
+    }
+    const atHalf = seen.find(([sum]) => sum > bytes / 2)!;
+    // Half of them, those of the batch that is read, and what the compression holds.
+    expect(atHalf[1]).toBeLessThan(30);
+    await db.close();
+  });
+});
+
+/** A text of a million characters that gzip makes hardly shorter than half. */
+function noise(seed: number): string {
+  const bytes = bytesOf(500_000, seed);
+  return Buffer.from(bytes.buffer).toString('hex');
+}

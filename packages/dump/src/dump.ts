@@ -35,6 +35,7 @@ import {
   textOfLine,
   VERSION,
 } from './format';
+import { through } from './lines';
 
 /** What is dumped: the verbs used. */
 export type Source = Pick<Database, 'id' | 'info' | 'changes' | 'bulkGet' | 'openAttachment' | 'get'> & {
@@ -337,12 +338,12 @@ async function* localParts(
 export function dump(source: Source, options: DumpOptions = {}, behind?: Behind): ReadableStream<Uint8Array> {
   checkProgress(options);
   const leaving = new AbortController();
-  const bytes = bytesOf(source, options, behind, leaving.signal);
-  const stream = streamOf(bytes, (reason) => {
+  const plain = bytesOf(source, options, behind, leaving.signal);
+  const bytes = options.gzip === false ? plain : through(new CompressionStream('gzip'), plain);
+  return streamOf(bytes, (reason) => {
     leaving.abort(reason);
     return bytes.return();
   });
-  return options.gzip === false ? stream : gzipped(stream);
 }
 
 async function* bytesOf(
@@ -363,6 +364,3 @@ async function* bytesOf(
     leave();
   }
 }
-
-export const gzipped = (stream: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> =>
-  stream.pipeThrough(new CompressionStream('gzip') as unknown as TransformStream<Uint8Array, Uint8Array>);

@@ -15,7 +15,7 @@ import {
   uuid,
 } from '@settledb/core';
 import { checkFunction, checkProgress, checkUrl } from './check';
-import { type DumpOptions, gzipped, parts, type Source } from './dump';
+import { type DumpOptions, parts, type Source } from './dump';
 import { damaged, hex } from './format';
 import { ahead, linesOf, piecesIn, textOf, whileReading } from './lines';
 import { remember } from './remember';
@@ -63,10 +63,8 @@ export async function writeSnapshot(
   const chunks: { name: string; length: number }[] = [];
   let text = '';
   const flush = async (): Promise<void> => {
-    const stream = gzipped(new Blob([text]).stream());
-    const bytes = new Uint8Array(
-      await new Response(stream as ReadableStream<Uint8Array<ArrayBuffer>>).arrayBuffer(),
-    );
+    const stream = new Blob([text]).stream().pipeThrough(new CompressionStream('gzip'));
+    const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
     const name = `${hex(new Md5().update(bytes).digest())}.ndjson.gz`;
     await write(name, bytes);
     chunks.push({ name, length: bytes.length });
