@@ -51,13 +51,35 @@ describe('the command line', () => {
     expect(existsSync(join(scratch, 'none')) || existsSync(join(scratch, 'other'))).toBe(false);
   });
 
-  it('does not repeat the password of a URL where it takes a folder', async () => {
-    for (const command of ['verify http://me:secret@couch/db', 'recover http://me:secret@couch/db other'])
-      expect(await settledb(command)).toEqual({
+  it('does not repeat the password of a URL where it takes a folder, or a file', async () => {
+    await answerOf('load there', DOCS);
+    const url = 'http://me:secret@couch/db';
+    for (const [command, words] of [
+      [`verify ${url}`, 'what is read must be the path of a folder, not a URL'],
+      [`recover ${url} other`, 'what is read must be the path of a folder, not a URL'],
+      [`serve ${url} --anonymous`, 'what is read must be the path of a folder, not a URL'],
+      [`dump there ${url}`, 'what is written to must be the path of a file, not a URL'],
+      [`load other ${url}`, 'what is read must be the path of a file, not a URL'],
+    ])
+      expect(await settledb(command!)).toEqual({
         code: 1,
         out: '',
-        err: 'settledb: bad_request: what is read must be the path of a folder, not a URL\n',
+        err: `settledb: bad_request: ${words}\n`,
       });
+    expect(existsSync(join(scratch, 'other'))).toBe(false);
+  });
+
+  it('does not repeat that of a mistyped URL, and does not take it for a folder', async () => {
+    const url = 'htp://me:secret@couch/db';
+    const commands = ['info', 'conflicts', 'compact', 'dump', 'verify', 'load'].map(
+      (each) => `${each} ${url}`,
+    );
+    const all = [`recover ${url} other`, `replicate ${url} other`, `serve ${url} --anonymous`, ...commands];
+    for (const command of all) {
+      const { code, out, err } = await settledb(command, { input: DOCS });
+      expect([code, out, err], command).toEqual([1, '', expect.stringContaining('couch/db')]);
+      expect(err).not.toContain('secret');
+    }
   });
 
   it('does not say that there is no database where it cannot look', async () => {

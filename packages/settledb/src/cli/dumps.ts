@@ -7,9 +7,10 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { nodeFiles } from '@settledb/adapter-file';
 import type { SettleDB } from '../settledb';
-import { withDatabase } from './open';
+import { checkPath, withDatabase } from './open';
 
 export async function dump(db: SettleDB, path: string | undefined, isPlain: boolean): Promise<boolean> {
+  if (path !== undefined) checkPath('what is written to', 'file', path);
   const made = Readable.fromWeb(db.dump({ gzip: !isPlain }) as never);
   if (path === undefined) {
     if (process.stdout.isTTY && !isPlain)
@@ -59,6 +60,7 @@ async function replace(path: string, made: Readable, mode: number | undefined): 
 
 /** @param made makes the database, and perhaps a folder: not before the file is found to be there, and to be one */
 export async function load(path: string | undefined, made: () => SettleDB) {
+  if (path !== undefined) checkPath('what is read', 'file', path);
   const file = path === undefined ? undefined : await open(path);
   try {
     if ((await file?.stat())?.isDirectory()) throw new Error(`${path} is a folder: name a file`);

@@ -2,7 +2,7 @@
 import { readdirSync } from 'node:fs';
 import { badRequest, notFound } from '@settledb/core';
 import { SettleDB } from '../entry.node';
-import { isUrl } from '../options';
+import { addressOf, isUrl } from '../options';
 
 /** A database to write to; it is made if there is none. */
 export function made(name: string): SettleDB {
@@ -33,10 +33,21 @@ function behind(name: string, options: { readonly skip_setup?: boolean }): Settl
   return new SettleDB(url.href, { ...options, auth: { username, password } });
 }
 
-/** @throws DatabaseError `not_found` for a folder without a database; `bad_request` for a URL, which may hold a password: it is not repeated */
+/** @throws DatabaseError `not_found` for a folder without a database; as {@link checkFolderName} */
 export function checkFolder(folder: string): void {
-  if (isUrl(folder)) throw badRequest('what is read must be the path of a folder, not a URL');
+  checkFolderName(folder);
   if (!hasLog(folder)) throw notFound(`there is no database in ${folder}`);
+}
+
+/** @throws DatabaseError `bad_request` for a URL, also a mistyped one: it may hold a password, which is not repeated */
+export function checkFolderName(folder: string): void {
+  checkPath('what is read', 'folder', folder);
+  addressOf(folder, {});
+}
+
+/** @throws DatabaseError `bad_request` for a URL, which is not repeated */
+export function checkPath(what: string, kind: 'file' | 'folder', path: string): void {
+  if (isUrl(path)) throw badRequest(`${what} must be the path of a ${kind}, not a URL`);
 }
 
 export function hasLog(folder: string): boolean {

@@ -1,5 +1,6 @@
 /** `settledb serve`. */
 import { createServer } from '../server';
+import { checkFolderName } from './open';
 import { untilAsked } from './until-asked';
 
 export async function serve(folder: string, options: Readonly<Record<string, unknown>>): Promise<boolean> {
@@ -16,6 +17,7 @@ export async function serve(folder: string, options: Readonly<Record<string, unk
     anonymous?: boolean;
     cors?: string[];
   };
+  checkFolderName(folder);
   const password = process.env.SETTLEDB_PASSWORD;
   if (admin === undefined && !anonymous)
     throw new Error(
