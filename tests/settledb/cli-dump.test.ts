@@ -27,7 +27,7 @@ it.skipIf(process.platform === 'win32')(
       spy.mockRestore();
       syncBuiltinESMExports();
     });
-    await dump(db, path, true);
+    await dump(db, path, { gzip: false });
     await db.close();
     expect(synced).toEqual(['file', 'folder, named']);
   },

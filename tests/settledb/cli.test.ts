@@ -29,7 +29,7 @@ describe('the command line', () => {
     expect(await settledb('--version')).toMatchObject({ code: 0, out: '1.2.3\n' });
     expect(await settledb('dump --help')).toMatchObject({
       code: 0,
-      out: expect.stringContaining('settledb dump <db> [file] [--plain]'),
+      out: expect.stringContaining('settledb dump <db> [file] [--plain] [--local]'),
     });
     for (const [args, words] of [
       ['constructor', 'there is no command "constructor"'],
@@ -146,6 +146,27 @@ describe('the command line', () => {
     });
     const { code, err } = await settledb('dump one nowhere/one.gz');
     expect([code, err]).toEqual([1, expect.stringContaining('ENOENT')]);
+  });
+
+  it('dumps _local documents if it is told to', async () => {
+    const db = new SettleDB(join(scratch, 'with-local'));
+    await db.put({ _id: '_local/mine', n: 1 });
+    await db.close();
+    for (const [args, there] of [
+      ['', [404]],
+      [' --local', [200, 1]],
+    ] as const) {
+      const { out } = await settledb(`dump with-local --plain${args}`);
+      const name = `local${args.trim()}`;
+      expect(await answerOf(`load ${name}`, out)).toMatchObject({ ok: true, docs_read: 0 });
+      const again = new SettleDB<{ n: number }>(join(scratch, name));
+      const found = await again.get('_local/mine').then(
+        ({ n }) => [200, n],
+        ({ status }) => [status],
+      );
+      await again.close();
+      expect(found).toEqual(there);
+    }
   });
 
   it("dumps through links and into pipes, and replaces nobody else's file", async () => {

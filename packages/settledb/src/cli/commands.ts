@@ -107,11 +107,14 @@ export const commands = {
   },
   dump: {
     takes: ['db', 'file?'],
-    options: { plain: { type: 'boolean' } },
+    options: { plain: { type: 'boolean' }, local: { type: 'boolean' } },
     does: 'all documents with their attachments into a file, or to standard output',
-    more: ['--plain: lines of JSON, not compressed'],
-    run: ([name, path], options) =>
-      withDatabase(existing(name!), (db) => dump(db, path, options.plain === true)),
+    more: [
+      '--plain: lines of JSON, not compressed',
+      "--local: _local documents too, for a program's own; of a folder only",
+    ],
+    run: ([name, path], { plain, local }) =>
+      withDatabase(existing(name!), (db) => dump(db, path, { gzip: plain !== true, local: local === true })),
   },
   load: {
     takes: ['db', 'file?'],

@@ -6,14 +6,19 @@ import { dirname } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { nodeFiles } from '@settledb/adapter-file';
+import type { DumpOptions } from '@settledb/dump';
 import type { SettleDB } from '../settledb';
 import { checkPath, withDatabase } from './open';
 
-export async function dump(db: SettleDB, path: string | undefined, isPlain: boolean): Promise<boolean> {
+export async function dump(
+  db: SettleDB,
+  path: string | undefined,
+  options: Pick<DumpOptions, 'gzip' | 'local'>,
+): Promise<boolean> {
   if (path !== undefined) checkPath('what is written to', 'file', path);
-  const made = Readable.fromWeb(db.dump({ gzip: !isPlain }) as never);
+  const made = Readable.fromWeb(db.dump(options) as never);
   if (path === undefined) {
-    if (process.stdout.isTTY && !isPlain)
+    if (process.stdout.isTTY && options.gzip !== false)
       throw new Error('a compressed dump is nothing to look at: name a file, or give --plain');
     await pipeline(made, process.stdout, { end: false });
     return true;
