@@ -246,6 +246,32 @@ describe('recover', () => {
     expect(await withoutDirectory(other, Buffer.from(bytes))).toEqual(now);
   });
 
+  it('counts a revision once that only an older directory has, with the tree of its document', async () => {
+    const path = join(home(), 'moved');
+    const db = new SettleDB<{ text: string }>(path);
+    for (let n = 0; n < 40; n++) {
+      const docs = ['a', 'b'].map((hash) => ({ _id: id(n), _rev: `1-${hash}`, text: hash.repeat(99) }));
+      await db.bulkDocs(docs, { new_edits: false });
+    }
+    await db.close(); // moves texts into blocks, and leaves the commits where they are
+    const log = readFileSync(logName(path));
+    let moved = 0;
+    for (let at = HEADER_BYTES; at < log.length; ) {
+      const end = at + FRAME_HEADER_BYTES + log.readUInt32LE(at + 8);
+      const isMoved = log[at + 12] === KIND_BLOCK && log.readDoubleLE(at + FRAME_HEADER_BYTES) < 0;
+      const damaged = Buffer.from(log);
+      damaged.fill(0, at + FRAME_HEADER_BYTES, end);
+      writeFileSync(logName(path), damaged);
+      at = end;
+      if (!isMoved) continue;
+      const to = new SettleDB('to', { adapter: memory() });
+      expect(await recover(path, to)).toMatchObject({ ok: true, docs: 40, revisions: 80 });
+      await to.close();
+      moved++;
+    }
+    expect(moved).toBeGreaterThan(2);
+  });
+
   it('takes every revision for one that a document may have', async () => {
     const path = join(home(), 'revisions');
     const db = new SettleDB<{ text: string }>(path);

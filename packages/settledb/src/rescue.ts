@@ -122,7 +122,9 @@ export class Rescue {
       await this.#range(source, { from: undefined, to: undefined, docs: 0 }, lost);
       this.#lacks = lost;
     } else {
-      for (const known of [...this.#lost.values()]) await this.#again(source, known);
+      // With a document of which nothing was known come its leaves, which may be listed too.
+      for (const known of [...this.#lost.values()])
+        if (this.#lost.has(keyOf(known))) await this.#again(source, known);
       for (const lack of lacks) if (lack.docs > 0) await this.#range(source, lack, lacks);
     }
     await this.#name(view, source.store, lacks === undefined);
