@@ -73,7 +73,7 @@ export interface Recovered extends RecoverProgress {
  *
  * `_local` documents are copied too, their revisions counted anew, but for those about the database itself. Such are checkpoints of
  * replications: so replications of `to` begin anew, and bring what is lost here, if their peer has it. Memory: a batch of documents, some
- * 100 bytes for each block and commit of the log, and the commits since an older directory, if one is asked.
+ * 100 bytes for each block and commit of the log, and if an older directory is asked, the commits since, without their texts.
  *
  * @param from path of the folder, which nobody may have open
  * @param to a database without documents; it keeps as much of each history as its `revs_limit` lets it
