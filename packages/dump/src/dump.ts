@@ -18,6 +18,7 @@ import {
   type Seq,
   STUB_AT_HAND,
   streamOf,
+  through,
   unlessMissing,
 } from '@settledb/core';
 import { checkProgress } from './check';
@@ -35,7 +36,6 @@ import {
   textOfLine,
   VERSION,
 } from './format';
-import { through } from './lines';
 
 /** What is dumped: the verbs used. */
 export type Source = Pick<Database, 'id' | 'info' | 'changes' | 'bulkGet' | 'openAttachment' | 'get'> & {

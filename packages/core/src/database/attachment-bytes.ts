@@ -9,7 +9,7 @@ import type { BinaryData, Stub } from '../model/types';
 import type { BlobRow, DatabaseTables } from '../store/schema';
 import { CHUNK_BYTES, type Store } from '../store/store';
 import { isEncoded } from './attachment-content';
-import { piecesOf, streamOf } from './attachment-data';
+import { through } from './attachment-data';
 import { bothKeys, type Stubs } from './attachment-set';
 import { type Bytes, portableBytes } from './bytes';
 import { RecentBlobs } from './recent-blobs';
@@ -132,6 +132,5 @@ async function movedTo({ store, seen }: AttachmentSource, row: BlobRow, place: s
 }
 
 export async function* gunzipped(stored: AsyncGenerator<Uint8Array, void>): AsyncGenerator<Uint8Array, void> {
-  const stream = streamOf(stored) as ReadableStream<Uint8Array<ArrayBuffer>>;
-  yield* piecesOf(stream.pipeThrough(new DecompressionStream('gzip')));
+  yield* through(new DecompressionStream('gzip'), stored);
 }

@@ -119,6 +119,44 @@ export function streamOf(
   );
 }
 
+/**
+ * What a transformation makes of bytes. It is given each piece when it has taken the one before, for `pipeThrough` waits for nothing in
+ * Node: its streams hold 16,384 pieces, however long, before they ask to wait (all of a database that is dumped).
+ *
+ * @param wrong the error for bytes that are not taken; what their source fails with stays as it is
+ */
+export async function* through(
+  { readable, writable }: CompressionStream | DecompressionStream,
+  bytes: AsyncIterable<Uint8Array>,
+  wrong: (error: unknown) => unknown = (error) => error,
+): AsyncGenerator<Uint8Array, void> {
+  const writer = writable.getWriter();
+  /** Of the source of the bytes. Its type tells nothing: platforms report bytes that are no gzip by errors of such types too. */
+  let failure: { readonly error: unknown } | undefined;
+  const feed = async (): Promise<void> => {
+    for await (const piece of bytes) {
+      // Why bytes are not taken the reader is told.
+      const isTaken = await writer.write(piece as Uint8Array<ArrayBuffer>).then(
+        () => true,
+        () => false,
+      );
+      if (!isTaken) return;
+    }
+    await writer.close().catch(() => {});
+  };
+  feed().catch((error: unknown) => {
+    failure = { error };
+    writer.abort(error).catch(() => {});
+  });
+  try {
+    yield* piecesOf(readable);
+  } catch (error) {
+    throw failure === undefined ? wrong(error) : failure.error;
+  } finally {
+    writer.abort().catch(() => {});
+  }
+}
+
 /** Once the signal is aborted, the source is told to end, but not waited for: it may stand still. */
 export async function* itemsOf(
   source: AsyncIterable<unknown>,
