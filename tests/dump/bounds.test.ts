@@ -5,7 +5,7 @@ import type { AnyDoc } from '../../packages/dump/src/format';
 import { putLocal } from '../../packages/dump/src/put-local';
 import { SectionLoader } from '../../packages/dump/src/sections';
 import { type Target, Writer } from '../../packages/dump/src/writer';
-import { bytesOf, make } from './content';
+import { bytesOf, make, whole } from './content';
 
 const docOf = (n: number): AnyDoc => ({ _id: `d${n}`, _rev: '1-a' }) as AnyDoc;
 const docsOf = (count: number): AnyDoc[] => Array.from({ length: count }, (_, n) => docOf(n));
@@ -85,6 +85,26 @@ describe('a load', () => {
 });
 
 describe('a dump', () => {
+  it('reads fewer documents at a time the longer they are', async () => {
+    const db = make();
+    const docs = (prefix: string, count: number, length: number): object[] =>
+      Array.from({ length: count }, (_, n) => ({ _id: `${prefix}${n}`, text: 'x'.repeat(length) }));
+    for (const some of [docs('short', 1_000, 10), docs('long', 300, 100_000)])
+      await db.bulkDocs(some as never);
+    const asked: [first: string, count: number][] = [];
+    const bulkGet = db.bulkGet.bind(db);
+    db.bulkGet = ((request: { docs: { id: string }[] }) => {
+      asked.push([request.docs[0]!.id, request.docs.length]);
+      return bulkGet(request as never);
+    }) as never;
+    await whole(db.dump());
+    const counts = (of: string): number[] => asked.flatMap(([id, count]) => (id.startsWith(of) ? count : []));
+    expect(counts('short').slice(0, 3)).toEqual([32, 250, 250]);
+    // The first that begins with a long one has yet to tell how long they are.
+    expect(Math.max(...counts('long').slice(1))).toBeLessThanOrEqual(20);
+    await db.close();
+  });
+
   it('is read from its database no further than it is read itself, compressed too', async () => {
     const db = make();
     const docs = Array.from({ length: 40 }, (_, n) => ({ _id: `d${n}`, text: noise(n) }));

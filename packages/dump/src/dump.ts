@@ -15,6 +15,7 @@ import {
   isMissing,
   notImplemented,
   piecesOf,
+  ReadSize,
   type Seq,
   STUB_AT_HAND,
   streamOf,
@@ -76,8 +77,8 @@ interface Dumped {
   readonly docs: number;
 }
 
-/** Revisions read at a time. The bodies of one batch are in memory together. */
-const BATCH = 250;
+/** Most revisions read at a time; fewer if they are long, as the bodies of one batch are in memory together. */
+const BATCH_MAX = 250;
 /** Changes in one request to a remote database: the whole feed must not be made, sent and held at once. */
 const PAGE = 1_000;
 /** Feeds read one after the other: each has what was written during the one before. The last one is requested in one go. */
@@ -116,7 +117,9 @@ export async function* parts(
   let at: Seq = 0;
   const report = (): void =>
     options.on_progress?.({ docs: writer.docs, content_length: writer.contentLength, seq: at });
-  for await (const { docs, last } of leaves(source, signal)) {
+  const size = new ReadSize(BATCH_MAX);
+  for await (const { docs, last } of leaves(source, size, signal)) {
+    const before = writer.length;
     for (const doc of docs) {
       const content = writer.unknown(doc);
       if (content.length > 0) yield* withContent(dumping, doc, content);
@@ -126,6 +129,7 @@ export async function* parts(
       report();
     }
     at = last;
+    size.sawLength(docs.length, writer.length - before);
   }
   if (options.local) yield* localParts(dumping, behind);
   writer.add({ end: true, docs: writer.docs, seq });
@@ -137,6 +141,8 @@ export async function* parts(
 /** The section being written. */
 class Sections {
   docs = 0;
+  /** Characters of all documents so far. */
+  length = 0;
   contentLength = 0;
   readonly #chain = new Chain();
   readonly #known = new Set<string>();
@@ -147,7 +153,9 @@ class Sections {
     const text = textOfLine(line);
     this.#lines.push(text);
     this.#length += text.length;
-    if ('doc' in line) this.docs++;
+    if (!('doc' in line)) return;
+    this.docs++;
+    this.length += text.length;
   }
 
   get pending(): boolean {
@@ -199,6 +207,7 @@ class Sections {
  */
 async function* leaves(
   source: Source,
+  size: ReadSize,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<{ docs: AnyDoc[]; last: Seq }> {
   let since: Seq = 0;
@@ -211,7 +220,7 @@ async function* leaves(
       rows++;
       wanted.push(...changes.map(({ rev }) => ({ id, rev })));
       since = seq ?? since;
-      if (wanted.length < BATCH) continue;
+      if (wanted.length < size.next) continue;
       yield { docs: await read(source, wanted, signal), last: since };
       wanted = [];
     }

@@ -18,8 +18,12 @@ export function readSize(count: number, rows: Rows, max: number): number {
     const body = rows[i]?.body;
     if (typeof body === 'string') length += body.length;
   }
-  return length === 0 ? max : Math.max(1, Math.min(max, Math.round((READ_LENGTH * count) / length)));
+  return sizeFor(count, length, max);
 }
+
+/** As {@link readSize}, of documents that had so many characters together. */
+const sizeFor = (count: number, length: number, max: number): number =>
+  length === 0 ? max : Math.max(1, Math.min(max, Math.round((READ_LENGTH * count) / length)));
 
 /** For one who reads on and on. */
 export class ReadSize {
@@ -41,5 +45,10 @@ export class ReadSize {
   /** Takes note of `count` rows, of which these were read with their bodies. */
   saw(count: number, rows: Rows): void {
     if (!this.#isFixed && count > 0) this.next = readSize(count, rows, this.#max);
+  }
+
+  /** As {@link saw}, of what had so many characters together. */
+  sawLength(count: number, length: number): void {
+    if (count > 0) this.next = sizeFor(count, length, this.#max);
   }
 }
