@@ -148,6 +148,18 @@ describe('the command line', () => {
     expect([code, err]).toEqual([1, expect.stringContaining('ENOENT')]);
   });
 
+  it('says why it reads a file no further, whatever of it is still to come', async () => {
+    const header = JSON.stringify({ settledb: 'dump', version: 2, uuid: 'u', seq: 0, doc_count: 0 });
+    const later = `${header}\n${'{"doc":{}}\n'.repeat(100_000)}`;
+    writeFileSync(join(scratch, 'later.dump'), later);
+    for (let n = 0; n < 5; n++)
+      expect(await settledb('load of-later later.dump')).toEqual({
+        code: 1,
+        out: '',
+        err: 'settledb: not_implemented: This is a dump of version 2; this program knows version 1\n',
+      });
+  });
+
   it('dumps _local documents if it is told to', async () => {
     const db = new SettleDB(join(scratch, 'with-local'));
     await db.put({ _id: '_local/mine', n: 1 });
