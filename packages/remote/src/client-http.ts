@@ -309,7 +309,7 @@ export class Http {
       ...(stream && { 'content-length': String(stream.length) }),
       ...call.headers,
     });
-    new Headers(given).forEach((value, name) => sent.set(name, value));
+    for (const [name, value] of new Headers(given)) sent.set(name, value);
     const init: RequestInit = {
       method: call.method,
       headers: sent,
