@@ -39,7 +39,7 @@ export async function together(
     const others = names.filter((name) => name !== 'host');
     if (names[0] === first) return others.length >= COMMON ? 'common' : others.join('-');
     if (!names.some((name) => name in parts)) return undefined;
-    return later.has(id) ? 'later' : names.join('-');
+    return (later.has(id) ? ['later', ...names] : names).join('-');
   };
   const names = new Set([...holders.keys()].map(groupOf));
   return [...names].flatMap((name) => {
