@@ -163,7 +163,8 @@ it.each(Object.entries(CALLS).slice(0, 3))('%s of a remote database', async (_, 
     const request = new Request(input, init);
     const text = await request.text();
     if (text.includes('"keys"') || text.includes('selector')) sent.push(text);
-    const body = { docs: [], rows: [], total_rows: 0, offset: 0, update_seq: 1, results: [], last_seq: 1 };
+    const rows = request.url.includes('_all_docs') ? [{ key: 'a', error: 'not_found' }] : [];
+    const body = { docs: [], rows, total_rows: 0, offset: 0, update_seq: 1, results: [], last_seq: 1 };
     return Response.json({ ...body, db_name: 'db', instance_start_time: '0' });
   };
   const db = new SettleDB('http://127.0.0.1:2/db', { fetch, skip_setup: true });
