@@ -11,6 +11,21 @@ import { holdTime, newName, numbers, START } from './support';
 
 const ANSWER_MS = 60;
 
+/** A journal of one commit, in a storage that has so long for an answer, by a clock that stands still. */
+async function opened() {
+  holdTime();
+  const idb = new FaultyIdb();
+  const name = newName();
+  const adapter = indexeddb({ driver: { openDB: idb.openDB }, answerTimeoutMs: ANSWER_MS });
+  const journal = await adapter.open(name);
+  onTestFinished(async () => {
+    await journal.close();
+    await adapter.destroy(name);
+  });
+  await fill(journal, 1, 1);
+  return { idb, journal };
+}
+
 describe('indexeddb when the connection dies', () => {
   it('heals a handle that throws InvalidStateError at any one transaction', async () => {
     for (let bad = 1; bad <= 12; bad++) {
@@ -267,17 +282,8 @@ describe('indexeddb when the connection dies', () => {
   });
 
   it('gives up transactions that come to no end, in bounded time, and works again afterwards', async () => {
-    holdTime();
+    const { idb, journal } = await opened();
     const pass = (): void => void vi.advanceTimersByTime(2 * ANSWER_MS);
-    const idb = new FaultyIdb();
-    const name = newName();
-    const adapter = indexeddb({ driver: { openDB: idb.openDB }, answerTimeoutMs: ANSWER_MS });
-    const journal = await adapter.open(name);
-    onTestFinished(async () => {
-      await journal.close();
-      await adapter.destroy(name);
-    });
-    await fill(journal, 1, 1);
     // Time that passes over nothing says nothing, nor do transactions that are ended twice.
     for (let i = 0; i < 3; i++) {
       vi.advanceTimersByTime(10 * ANSWER_MS);
@@ -323,16 +329,7 @@ describe('indexeddb when the connection dies', () => {
   });
 
   it('gives up what comes to no end on a handle that was left, though all on the next one does', async () => {
-    holdTime();
-    const idb = new FaultyIdb();
-    const name = newName();
-    const adapter = indexeddb({ driver: { openDB: idb.openDB }, answerTimeoutMs: ANSWER_MS });
-    const journal = await adapter.open(name);
-    onTestFinished(async () => {
-      await journal.close();
-      await adapter.destroy(name);
-    });
-    await fill(journal, 1, 1);
+    const { idb, journal } = await opened();
     idb.tamper = (tx) => {
       idb.tamper = (next) => {
         idb.tamper = () => {};
