@@ -189,6 +189,14 @@ it.each(['basic', 'cookie'] as const)('a fetch adds to the headers (%s) as for P
   expect((await db.info()).doc_count).toBe(1);
 });
 
+it('no headers at all may be said by null too, also by a function', async () => {
+  const { fetch } = testServer();
+  for (const headers of [null, () => null, async () => undefined])
+    expect(await remote(`${ORIGIN}/db`, { fetch, headers: headers as never }).info()).toMatchObject({
+      doc_count: 0,
+    });
+});
+
 describe('headers by a function', () => {
   it('are asked for again after a 401, and the request is sent once more, not twice', async () => {
     const asked: boolean[] = [];

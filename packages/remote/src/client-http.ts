@@ -309,7 +309,8 @@ export class Http {
       ...(stream && { 'content-length': String(stream.length) }),
       ...call.headers,
     });
-    for (const [name, value] of new Headers(given)) sent.set(name, value);
+    // `null`, as a program may say, is none.
+    for (const [name, value] of new Headers(given ?? {})) sent.set(name, value);
     const init: RequestInit = {
       method: call.method,
       headers: sent,
