@@ -12,8 +12,8 @@ import { BLOCKS_PER_COMMIT, isTail } from './journal';
 import { COMPACTION, rewrite, type Scope } from './rewrite';
 import { type Keys, rowsIn, writeAgain } from './rows-in';
 
-/** Only pages that changed, and no texts, so that records of the log can be dropped for the least room. */
-const PAGES: Scope = { full: false, sweeps: false, tails: false, makesRoom: true };
+/** Only pages that changed, and no texts, so that records of the log, and what a crash left, can be dropped for the least room. */
+const PAGES: Scope = { full: false, sweeps: true, tails: false, makesRoom: true };
 /** Blocks with a smaller dead share are left to a compaction that has room: moving four texts to free one takes long. */
 const DEAD_SHARE = 1 / 5;
 /** Characters of a commit for each row written again, doubled: they stay until there is room for pages. */

@@ -50,11 +50,13 @@ export async function rewriteAlone(
     const isCompaction = full || (dead > live && dead > DEAD_LENGTH_MIN);
     try {
       const scope = isCompaction ? COMPACTION : { ...CHECKPOINT, sweeps: !swept.has(journal) };
-      await rewrite(store, scope, aside, signal).catch((error) => {
-        if (!full || journal.keepBack === undefined || !isQuotaExceeded(error)) throw error;
-        return compactInPieces(store, aside, signal, error);
-      });
-      swept.add(journal);
+      await rewrite(store, scope, aside, signal).then(
+        () => swept.add(journal),
+        (error) => {
+          if (!full || journal.keepBack === undefined || !isQuotaExceeded(error)) throw error;
+          return compactInPieces(store, aside, signal, error);
+        },
+      );
     } catch (error) {
       // Another context rewrote the storage, which `exclusively` should prevent, or this one did and could not say so: that stands for it.
       if (!(error instanceof Overtaken)) throw error;
