@@ -2,6 +2,7 @@
  * Where a replication begins after `loadSnapshot`: with what the source was asked as evidence. `docs_read` would not tell, since
  * what is compared and found to be there is not read.
  */
+import { Readable } from 'node:stream';
 import { memory } from '@settledb/adapter-memory';
 import { describe, expect, it } from 'vitest';
 import { Writer } from '../../packages/dump/src/writer';
@@ -220,4 +221,28 @@ describe('everything is compared', () => {
     expect(await near.loadSnapshot(URL_, snapshot)).toMatchObject({ ok: true, docs_written: 50 });
     expect((await asked(log, () => near.replicate.from(far))).since[0]).toBe('0');
   });
+});
+
+it('a snapshot is loaded by a fetch that is made of node-fetch, and leaves no answer open', async () => {
+  const far = make();
+  await far.bulkDocs(many(0));
+  const bodies: Readable[] = [];
+  const ofNode =
+    (get: typeof fetch): typeof fetch =>
+    async (url) => {
+      const response = await get(url);
+      const body = Readable.fromWeb(response.body as never);
+      bodies.push(body);
+      const json = async (): Promise<unknown> => JSON.parse((await body.toArray()).join(''));
+      return Object.defineProperties(response, { body: { value: body }, json: { value: json } });
+    };
+  const { fetch } = await snapshotOf(far);
+  const near = make();
+  expect(await near.loadSnapshot(URL_, { fetch: ofNode(fetch) })).toMatchObject({
+    ok: true,
+    docs_written: 50,
+  });
+  const gone = ofNode(async () => new Response('gone', { status: 404 }));
+  await expect(near.loadSnapshot(URL_, { fetch: gone })).rejects.toMatchObject({ name: 'not_found' });
+  expect(bodies.filter(({ destroyed }) => !destroyed)).toEqual([]);
 });

@@ -17,7 +17,7 @@ import {
 import { checkFunction, checkProgress, checkUrl } from './check';
 import { type DumpOptions, parts, type Source } from './dump';
 import { damaged, hex } from './format';
-import { ahead, linesOf, piecesIn, textOf, whileReading } from './lines';
+import { ahead, leaveUnread, linesOf, piecesIn, textOf, whileReading } from './lines';
 import { remember } from './remember';
 import { SectionLoader } from './sections';
 import { type Counts, type LoadOptions, type Target, Writer } from './writer';
@@ -185,7 +185,7 @@ async function asked(
   }
   checkResponse(response);
   if (response.ok) return response;
-  response.body?.cancel().catch(() => {});
+  leaveUnread(response.body);
   throw new DatabaseError({
     status: response.status,
     name: response.status === 404 ? 'not_found' : 'snapshot_failed',
