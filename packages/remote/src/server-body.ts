@@ -1,5 +1,15 @@
 /** The body of a request: bounded while it arrives, decompressed, as text or JSON. */
-import { badRequest, type DatabaseError, isDatabaseError, isObject, joined, tooLarge } from '@settledb/core';
+import {
+  badRequest,
+  type DatabaseError,
+  isDatabaseError,
+  isObject,
+  joined,
+  piecesOf,
+  streamOf,
+  through,
+  tooLarge,
+} from '@settledb/core';
 import { failure } from './server-answer';
 import type { ServerState } from './server-context';
 import { decodeUtf8, parseJson } from './server-json';
@@ -140,10 +150,7 @@ export async function* readBody(
   if (Number(request.headers.get('content-length') ?? 0) > limit) throw tooLarge();
   if (request.body === null) return;
   const packed = !asSent && encoding === 'gzip';
-  const stream = packed
-    ? (request.body as ReadableStream<BufferSource>).pipeThrough(new DecompressionStream('gzip'))
-    : request.body;
-  const reader = (stream as ReadableStream<Uint8Array>).getReader();
+  const reader = (packed ? unpacked(request.body) : request.body).getReader();
   let length = 0;
   let ended = false;
   try {
@@ -161,6 +168,16 @@ export async function* readBody(
   } finally {
     if (!ended) setTimeout(() => void reader.cancel().catch(() => {}), LINGER_MS);
   }
+}
+
+/** Reads no further than it is read itself. */
+function unpacked(body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
+  const leaving = new AbortController();
+  const bytes = through(new DecompressionStream('gzip'), piecesOf(body, leaving.signal));
+  return streamOf(bytes, (reason) => {
+    leaving.abort(reason);
+    return bytes.return();
+  });
 }
 
 export const tooLargeRequest = (): DatabaseError => tooLarge('the request entity is too large');
