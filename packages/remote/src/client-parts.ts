@@ -8,6 +8,8 @@ import {
   type ExistingDoc,
   isDatabaseError,
   isObject,
+  piecesOf,
+  through,
 } from '@settledb/core';
 import { MAX_ANSWER_LENGTH, MAX_ATTACHMENT_BYTES, parseJson, readText } from './client-answer';
 import { differs } from './client-check';
@@ -173,17 +175,8 @@ async function* decoded(
   encoding: unknown,
 ): AsyncGenerator<Uint8Array, void, void> {
   if (encoding !== 'gzip') throw badResponse(`an attachment is encoded as ${JSON.stringify(encoding)}`);
-  const packed = new Blob(pieces as Uint8Array<ArrayBuffer>[]).stream();
-  const reader = packed.pipeThrough(new DecompressionStream('gzip')).getReader();
-  try {
-    for (;;) {
-      const { done, value } = await reader.read().catch((cause: unknown) => {
-        throw badResponse('an attachment is no gzip', cause);
-      });
-      if (done) return;
-      yield value;
-    }
-  } finally {
-    reader.cancel().catch(() => {}); // A failed stream says so again.
-  }
+  const packed = piecesOf(new Blob(pieces as Uint8Array<ArrayBuffer>[]).stream());
+  yield* through(new DecompressionStream('gzip'), packed, (cause) =>
+    badResponse('an attachment is no gzip', cause),
+  );
 }
