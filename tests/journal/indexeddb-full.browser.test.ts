@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type Driver, platform } from '../../adapters/indexeddb/src/driver';
 import { commit, fill } from '../conformance/journal-bench';
 import { abortAs, FaultyIdb } from '../support/faulty-idb';
-import { holdTime, newName, numbers, START } from './support';
+import { estimateIs, holdTime, newName, numbers, START } from './support';
 
 describe('indexeddb when the disk is full', () => {
   it('rejects quota_exceeded when only the abort says so, and stays readable and writable', async () => {
@@ -36,6 +36,7 @@ describe('indexeddb when the disk is full', () => {
   };
 
   it('gives what was kept back to writes that make room, record by record, and the last of it to compactions', async () => {
+    estimateIs({ usage: 0, quota: 1e9 });
     const idb = new FaultyIdb();
     const name = newName();
     const { journal } = await idb.open(name);
@@ -175,6 +176,7 @@ describe('indexeddb when the disk is full', () => {
   });
 
   it('gives removals half of what little was kept back', async () => {
+    estimateIs({ usage: 0, quota: 1e9 });
     const idb = new FaultyIdb();
     const name = newName();
     const { journal } = await idb.open(name);
@@ -205,10 +207,7 @@ describe('indexeddb when the disk is full', () => {
   });
 
   it('keeps nothing back where there is no room for it', async () => {
-    const estimate = vi.fn().mockResolvedValue({ usage: 1e6, quota: 1.4e6 });
-    // WebKitGTK has none.
-    Object.defineProperty(navigator, 'storage', { configurable: true, value: { estimate } });
-    onTestFinished(() => void Reflect.deleteProperty(navigator, 'storage'));
+    const estimate = estimateIs({ usage: 1e6, quota: 1.4e6 });
     const idb = new FaultyIdb();
     const { journal } = await idb.open(newName());
     let begun = 0;

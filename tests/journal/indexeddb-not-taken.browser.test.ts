@@ -7,7 +7,7 @@ import { raiseFence } from '../../adapters/indexeddb/src/commits';
 import { transaction } from '../../adapters/indexeddb/src/transaction';
 import { commit, fill, noiseText } from '../conformance/journal-bench';
 import { FaultyIdb } from '../support/faulty-idb';
-import { newName, numbers, START } from './support';
+import { estimateIs, newName, numbers, START } from './support';
 
 const WEBKIT =
   'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/60.5 Safari/605.1.15';
@@ -56,6 +56,7 @@ it.each([
 it('does once more what was not taken once, and keeps what was kept back', async () => {
   const idb = new FaultyIdb();
   const { journal } = await idb.open(newName());
+  estimateIs({ usage: 0, quota: 1e9 });
   journal.keepBack!(256 * 1024);
   await vi.waitFor(async () => expect(await reserveOf(idb)).toBe(1));
   for (let n = 0, isNext = true; n < 4; n++, isNext = true) {
@@ -72,6 +73,7 @@ it('does once more what was not taken once, and keeps what was kept back', async
 it('gives what was kept back to writes that make room and are not taken again', async () => {
   const idb = new FaultyIdb();
   const { journal } = await idb.open(newName());
+  estimateIs({ usage: 0, quota: 1e9 });
   journal.keepBack!(3 * 256 * 1024);
   await vi.waitFor(async () => expect(await reserveOf(idb)).toBe(3));
   let refusals = 3;

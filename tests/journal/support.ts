@@ -51,3 +51,12 @@ export function holdTime(): void {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
   onTestFinished(() => void vi.useRealTimers());
 }
+
+/** What the browser says of its storage, until the test has finished: otherwise it counts what other tests have stored. */
+export function estimateIs(given: Required<StorageEstimate>) {
+  const estimate = vi.fn().mockResolvedValue(given);
+  // WebKitGTK has none.
+  Object.defineProperty(navigator, 'storage', { configurable: true, value: { estimate } });
+  onTestFinished(() => void Reflect.deleteProperty(navigator, 'storage'));
+  return estimate;
+}
