@@ -1,6 +1,6 @@
 /** Changes of a remote database: what is asked, how a feed goes on, what it is filtered by. */
 import { remote } from '@settledb/remote';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { failureOf, meddled, testServer, URL_OF_DB } from './support';
 
 type Fetch = typeof globalThis.fetch;
@@ -243,5 +243,26 @@ describe('changes', () => {
     expect(server.log.at(-1)).toBe(
       'GET /db/_changes?q=a%26b&since=0&n=%7B%22deep%22%3A%5B1%5D%7D&filter=ddoc%2Fddoc&feed=normal',
     );
+  });
+});
+
+describe('a continuous feed', () => {
+  it('gives every change once, in order, by one request, and goes on when the server ends it', async () => {
+    const server = testServer();
+    const db = remote<{ n: number }>(URL_OF_DB, { fetch: server.fetch, feed: 'continuous' });
+    await db.info();
+    const seen: string[] = [];
+    const asked = () => server.log.filter((line) => line.includes('feed=continuous')).length;
+    const feed = db.changes({ live: true, heartbeat: false, timeout: 1000 });
+    await db.put({ _id: 'd0', n: 0 });
+    for await (const { id } of feed) {
+      seen.push(id);
+      if (seen.length === 12) break;
+      if (seen.length === 6) await vi.waitFor(() => expect(asked()).toBeGreaterThan(1)); // the first was ended
+      await db.put({ _id: `d${seen.length}`, n: seen.length });
+    }
+    expect(seen).toEqual(Array.from({ length: 12 }, (_, i) => `d${i}`));
+    expect(asked()).toBeLessThan(6);
+    expect(server.log.some((line) => line.includes('longpoll'))).toBe(false);
   });
 });

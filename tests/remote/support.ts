@@ -158,3 +158,9 @@ export const DESIGN = {
   },
   filters: { f: 'function (doc) { return doc.n > 1; }' },
 };
+
+/** A server that nobody may use without a password. */
+export const closed = (options?: Parameters<typeof testServer>[0]): TestServer =>
+  testServer({ anonymous: false, admins: { admin: 'secret' }, ...options });
+/** A session of its admin. */
+export const auth = { username: 'admin', password: 'secret', type: 'cookie' } as const;
