@@ -57,13 +57,6 @@ async function* gunzipped(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint
   yield* through(new DecompressionStream('gzip'), bytes, wrong);
 }
 
-/** Ends a stream that nothing was read from, one of Node's too. */
-export function leaveUnread(input: Input | null): void {
-  const stream = input as (ReadableStream & { destroy?(): void }) | null | undefined;
-  if (typeof stream?.destroy === 'function') stream.destroy();
-  else if (typeof stream?.getReader === 'function' && !stream.locked) stream.cancel().catch(() => {});
-}
-
 async function* bytesOf(input: Input, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   signal.throwIfAborted();
   if (ArrayBuffer.isView(input)) yield checked(input);

@@ -1,9 +1,9 @@
 /** Loads a dump, of whichever kind, into a database. */
-import { badRequest, isObject, type Seq } from '@settledb/core';
+import { badRequest, isObject, leaveUnread, type Seq } from '@settledb/core';
 import { checkProgress } from './check';
 import { checkBeginning, loadJson, loadPouchDump } from './foreign';
 import { FORMAT, truncated } from './format';
-import { after, ahead, type Input, leaveUnread, linesOf, textOf, whileReading } from './lines';
+import { after, ahead, type Input, linesOf, textOf, whileReading } from './lines';
 import { checkVersion, SectionLoader } from './sections';
 import { type Counts, type LoadOptions, type Target, Writer } from './writer';
 

@@ -9,6 +9,7 @@ import {
   type Database,
   DatabaseError,
   isObject,
+  leaveUnread,
   Md5,
   type Seq,
   untilAborted,
@@ -17,7 +18,7 @@ import {
 import { checkFunction, checkProgress, checkUrl } from './check';
 import { type DumpOptions, parts, type Source } from './dump';
 import { damaged, hex } from './format';
-import { ahead, leaveUnread, linesOf, piecesIn, textOf, whileReading } from './lines';
+import { ahead, linesOf, piecesIn, textOf, whileReading } from './lines';
 import { remember } from './remember';
 import { SectionLoader } from './sections';
 import { type Counts, type LoadOptions, type Target, Writer } from './writer';

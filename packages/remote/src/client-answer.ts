@@ -87,9 +87,3 @@ export function decode(decoder: TextDecoder, bytes?: Uint8Array): string {
  */
 export const speaksJson = ({ headers }: Response): boolean =>
   /^application\/json\b/i.test(headers.get('content-type') ?? '');
-
-/** Frees the connection of an answer that nobody reads. */
-export function leaveUnread({ body }: Response): void {
-  if (isOfNode(body)) body.destroy();
-  else body?.cancel().catch(() => {});
-}

@@ -4,8 +4,16 @@
  * It either returns an answer of 2xx with JSON, or throws a DatabaseError. What cannot be understood is never taken for
  * an answer: neither HTML with status 200, nor half a JSON text.
  */
-import { type Bytes, checkResponse, closed, DatabaseError, portableBytes, writtenJson } from '@settledb/core';
-import { leaveUnread, parseJson, piecesOf, readText, speaksJson } from './client-answer';
+import {
+  type Bytes,
+  checkResponse,
+  closed,
+  DatabaseError,
+  leaveUnread,
+  portableBytes,
+  writtenJson,
+} from '@settledb/core';
+import { parseJson, piecesOf, readText, speaksJson } from './client-answer';
 import { type Auth, makeAuth } from './client-auth';
 import { type Compressor, findCompressor } from './client-compress';
 import { errorOf, isBroken, RemoteError, unreachable } from './client-error';
@@ -204,7 +212,7 @@ export class Http {
       const pieces = piecesOf(response, request, end, fail);
       const leave = (): void => {
         end();
-        leaveUnread(response);
+        leaveUnread(response.body);
       };
       if (response.ok) return { response, pieces, leave };
       if (!speaksJson(response)) this.#line.target = this.#line.given;
@@ -231,10 +239,10 @@ export class Http {
       try {
         if (!(await isNeeded())) return;
       } catch (error) {
-        leaveUnread(response);
+        leaveUnread(response.body);
         throw error;
       }
-      leaveUnread(response);
+      leaveUnread(response.body);
       response = await request.race(this.#send(call, request, renewed));
     };
     // `fetch` took no credentials along to where it was led.
@@ -330,9 +338,9 @@ export class Http {
     const response = await fetch(url, init);
     checkResponse(response);
     // A fetch that does not heed its signal: nobody waits for this any more.
-    if (signal.aborted) leaveUnread(response);
+    if (signal.aborted) leaveUnread(response.body);
     if (pieces && REDIRECTS.includes(response.status)) {
-      leaveUnread(response);
+      leaveUnread(response.body);
       return this.#send(call, request, again, true); // `fetch` sends on what it is given whole.
     }
     auth.heard(response);

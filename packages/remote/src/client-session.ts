@@ -4,8 +4,7 @@
  *
  * A browser keeps the cookie itself and shows it to no program; elsewhere (Node) it is read from the answers and sent from here.
  */
-import { DatabaseError } from '@settledb/core';
-import { leaveUnread } from './client-answer';
+import { DatabaseError, leaveUnread } from '@settledb/core';
 import type { Auth } from './client-auth';
 import { type Credentials, JSON_TYPE } from './wire';
 
@@ -71,7 +70,7 @@ export class Session implements Auth {
       signal: AbortSignal.timeout(LOGIN_TIMEOUT_MS),
     });
     // The body is not needed.
-    leaveUnread(response);
+    leaveUnread(response.body);
     // The request itself finds out where the server is now, and whether that may be told the password.
     if (isRedirect(response)) return;
     if (!response.ok) {

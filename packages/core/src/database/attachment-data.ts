@@ -45,6 +45,12 @@ function leave(data: unknown): void {
   if (isStream(data)) data.cancel().catch(() => {});
 }
 
+/** Ends a stream that nobody reads, or that nobody reads on: one of Node's too, as what is made of node-fetch answers. */
+export function leaveUnread(stream: unknown): void {
+  if (has(stream, 'destroy')) (stream as { destroy(): void }).destroy();
+  else leave(stream);
+}
+
 // Recognized by what they can do: data may come from another realm, and Node has several kinds of each.
 const isBlob = (data: unknown): data is Blob => has(data, 'arrayBuffer') && has(data, 'slice');
 const isStream = (data: unknown): data is ReadableStream<unknown> => has(data, 'getReader');

@@ -7,7 +7,7 @@ export {
   rangeOf,
   STUB_AT_HAND,
 } from './attachment-arguments';
-export { chunksOf, itemsOf, leaveData, piecesOf, streamOf, through } from './attachment-data';
+export { chunksOf, itemsOf, leaveData, leaveUnread, piecesOf, streamOf, through } from './attachment-data';
 export { blobKeysIn } from './attachment-set';
 export { checkAttsSince, commonGeneration } from './atts-since';
 export { bulkGetRefusal } from './bulk-get-refusal';
