@@ -105,4 +105,4 @@ export function terminate(target: Target): void {
 }
 
 /** Whether it is the page's alone. By its shape: it may be a frame's. */
-export const canTerminate = (target: Target): target is Worker => 'terminate' in target;
+const canTerminate = (target: Target): target is Worker => 'terminate' in target;

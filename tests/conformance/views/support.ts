@@ -37,7 +37,7 @@ export type Ask = (db: ViewsDatabase, view: Asked, options?: object) => Promise<
 let count = 0;
 
 /** By a view in a design document of its own. */
-export const askStored: Ask = async (db, view, options) => {
+const askStored: Ask = async (db, view, options) => {
   count += 1;
   await db.put({ _id: `_design/asked${count}`, views: { asked: view } });
   return db.query(`asked${count}/asked`, options);
