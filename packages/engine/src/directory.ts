@@ -31,6 +31,7 @@ import {
   rowAt,
   type TextFill,
 } from './page';
+import type { Recent } from './recent';
 import { blockAt } from './runs';
 import type { StoredPage } from './stored-page';
 import { type Bounds, Walk } from './walk';
@@ -270,7 +271,7 @@ export class Directory {
     reverse: boolean,
     expected: number,
     wanted: Wanted,
-    visit: (recent: Value | undefined, page: Page | undefined, at: number) => boolean,
+    visit: Visit<Value>,
   ): void {
     const state = orderOf<Value>(table, order);
     const { recent } = state;
@@ -293,19 +294,7 @@ export class Directory {
             this.held.wantMore(state, from, decoderFor(table.layout, order), wanted);
             return;
           }
-          const inGroup = new Walk(group.keys, bounds, reverse);
-          for (; inGroup.more; inGroup.step()) {
-            let isRecent = false;
-            // Most keys of a page have no recent ones between them: one comparison each.
-            while (walk.more && !walk.after(inGroup.key)) {
-              const { key } = walk;
-              const value = recent.at(walk.at);
-              walk.step();
-              if (key === inGroup.key) isRecent = true;
-              if (value !== null && !visit(value, undefined, 0)) return;
-            }
-            if (!isRecent && !visit(undefined, group, inGroup.at)) return;
-          }
+          if (!visitGroup(group, new Walk(group.keys, bounds, reverse), recent, walk, visit)) return;
         }
       }
     }
@@ -314,6 +303,32 @@ export class Directory {
       if (value !== null && !visit(value, undefined, 0)) return;
     }
   }
+}
+
+/** What is told of a live entry: its value if it is recent, else where it is in a page. Answers false to stop. */
+type Visit<Value> = (recent: Value | undefined, page: Page | undefined, at: number) => boolean;
+
+/** Visits the live entries of a group, and of the recent ones those that come before its last. @returns false when `visit` did */
+function visitGroup<Value>(
+  group: Page,
+  inGroup: Walk,
+  recent: Recent<Value>,
+  walk: Walk,
+  visit: Visit<Value>,
+): boolean {
+  for (; inGroup.more; inGroup.step()) {
+    let isRecent = false;
+    // Most keys of a page have no recent ones between them: one comparison each.
+    while (walk.more && !walk.after(inGroup.key)) {
+      const { key } = walk;
+      const value = recent.at(walk.at);
+      walk.step();
+      if (key === inGroup.key) isRecent = true;
+      if (value !== null && !visit(value, undefined, 0)) return false;
+    }
+    if (!isRecent && !visit(undefined, group, inGroup.at)) return false;
+  }
+  return true;
 }
 
 function stateOf(layout: TableLayout): TableState {
