@@ -2,6 +2,7 @@
  * A page that can have no worker for a while, as when it is offline and the worker's script is in no cache: what had begun and has no
  * end waits. In Node, where the test says when the page is online.
  */
+import { DatabaseError } from '@settledb/core';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { workerTerminated } from '../../packages/worker/src/errors';
 import { type Doc, Hosts, PATIENCE } from './hosts';
@@ -22,8 +23,14 @@ class Missing extends EventTarget {
   }
 }
 
-/** A handle whose host has ended, with feeds that had begun there. */
-async function lost() {
+/** A handle whose host has ended, with feeds that had begun there. Another cannot be had. */
+const lost = () =>
+  lostTo((_hosts, state) => {
+    state.isMissing = true;
+  });
+
+/** @param next what is made of the next host before the first one ends */
+async function lostTo(next: (hosts: Hosts, state: { isMissing: boolean }) => void) {
   const realm = new EventTarget();
   vi.stubGlobal('addEventListener', realm.addEventListener.bind(realm));
   vi.stubGlobal('removeEventListener', realm.removeEventListener.bind(realm));
@@ -50,7 +57,7 @@ async function lost() {
   ] as const;
   const oneShots = [rejection(db.replicate.from('other')), rejection(db.changes())];
   await vi.waitFor(() => expect(hosts.feeds).toBe(5), PATIENCE);
-  state.isMissing = true;
+  next(hosts, state);
   hosts.now.leave();
   const online = (): void => void realm.dispatchEvent(new Event('online'));
   /** By the clock it would take twice as long: each attempt waits longer than the one before, or until the page is online. */
@@ -109,4 +116,47 @@ it('feeds end with the reason when the page gave its one worker, and that has en
   };
   hosts.now.leave();
   expect(await feed).toMatchObject({ name: 'worker_terminated' });
+});
+
+it('feeds wait while the next host lacks code that the one before had loaded, and ask again when the page is online', async () => {
+  const { hosts, db, feeds, oneShots, online } = await lostTo((hosts) => {
+    hosts.onFeed = () => {
+      throw new DatabaseError({ status: 503, name: 'not_loaded', reason: 'The code could not be loaded' });
+    };
+  });
+  const paused: unknown[] = [];
+  feeds[1].on('paused', (error: unknown) => paused.push(error));
+  for (const error of oneShots) expect(((await error) as Error).name).toMatch(/not_loaded|worker_terminated/);
+  await vi.waitFor(() => expect(paused).toMatchObject([{ name: 'not_loaded' }]), PATIENCE);
+  expect(feeds[1].status()).toMatchObject({ phase: 'waiting', error: { name: 'not_loaded' } });
+  expect(await db.get('a')).toMatchObject({ host: 1 });
+  const asked = hosts.feeds;
+  await db.get('b');
+  expect(hosts.feeds).toBe(asked); // not again and again
+  online();
+  await vi.waitFor(() => expect(hosts.feeds).toBe(asked + feeds.length), PATIENCE);
+  const begun: unknown[] = [];
+  hosts.onFeed = (emit) => void begun.push(emit);
+  await vi.waitFor(() => {
+    online();
+    expect(begun).toHaveLength(feeds.length);
+  }, PATIENCE);
+  for (const feed of feeds) {
+    feed.cancel();
+    await feed;
+  }
+});
+
+it('a feed that waits for code ends with its handle', async () => {
+  const { hosts, db, feeds, oneShots } = await lostTo((hosts) => {
+    hosts.onFeed = () => {
+      throw new DatabaseError({ status: 503, name: 'not_loaded', reason: 'The code could not be loaded' });
+    };
+  });
+  await Promise.all(oneShots);
+  await vi.waitFor(() => expect(feeds[1].status().phase).toBe('waiting'), PATIENCE);
+  const asked = hosts.feeds;
+  await db.close();
+  for (const feed of feeds) expect(await feed).toMatchObject({ status: 'cancelled' });
+  expect(hosts.feeds).toBe(asked);
 });

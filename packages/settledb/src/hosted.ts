@@ -189,7 +189,7 @@ export class HostedHandle extends Emitter {
         life,
         undefined,
         this.adapter === 'http' ? undefined : watch,
-        (error) => isTerminated(error) && !this.#link.isOver,
+        (error) => this.#link.isPassing(error),
       );
       this.#results = { life, live };
       return live;

@@ -28,6 +28,10 @@ export const isLocked = (error: unknown): boolean =>
 export const isTerminated = (error: unknown): boolean =>
   (error as { readonly name?: unknown } | null)?.name === 'worker_terminated';
 
+/** The worker is there, and could not load code that is loaded when first needed. */
+export const isNotLoaded = (error: unknown): boolean =>
+  (error as { readonly name?: unknown } | null)?.name === 'not_loaded';
+
 /**
  * For what a browser refuses a page along with storage: a SharedWorker if cookies are blocked (Firefox). The program's own
  * errors stay what they are.

@@ -4,7 +4,7 @@
  */
 import { askedNow, BasicFeed, type FeedController, type FeedOptions } from '@settledb/core';
 import type { Sink } from './channel';
-import { isLocked, isTerminated } from './errors';
+import { isLocked, isNotLoaded } from './errors';
 import type { Followed, Link } from './link';
 
 /** Items that a host may send ahead; fewer with documents, which may be large. */
@@ -216,7 +216,9 @@ class Following implements Sink {
 
   end(end: Outcome): void {
     this.#followed = undefined;
-    this.#receive({ end });
+    // A host that lacks the code which the one before had is none for this feed.
+    const isNone = this.#request.isEndless && 'error' in end && isNotLoaded(end.error);
+    this.#receive(isNone ? { lost: end.error, begun: false } : { end });
   }
 
   lost(error: unknown, begun: boolean): void {
@@ -227,11 +229,12 @@ class Following implements Sink {
     this.#receive({ lost: error, begun });
   }
 
-  #begin(): void {
+  /** @param later not at once: the host that is there would fail again */
+  #begin(later = false): void {
     const { verb, credit } = this.#request;
     this.#used = 0;
     try {
-      this.#followed = this.#link.follow(this.#handle, verb, this.#request.args(), credit, this);
+      this.#followed = this.#link.follow(this.#handle, verb, this.#request.args(), credit, this, later);
     } catch (error) {
       this.#finish({ error });
     }
@@ -286,14 +289,14 @@ class Following implements Sink {
     else if (this.#lostAt === undefined || !this.#request.canResume()) this.#finish({ error });
     else if (!begun && this.#request.isEndless && this.#mayCome(error)) {
       this.#request.waits?.(this.#controller!.emit, error);
-      this.#begin();
+      this.#begin(isNotLoaded(error));
     } else if (++this.#tries > TRIES) this.#finish({ error });
     else this.#begin();
   }
 
-  /** A worker's script may be on a server that is out of reach, and an owner may wake: that a host can be had again is a matter of time. */
+  /** An owner may wake, too: that a host can be had again is a matter of time. */
   #mayCome(error: unknown): boolean {
-    return (isTerminated(error) && !this.#link.isOver) || isLocked(error);
+    return this.#link.isPassing(error) || isLocked(error);
   }
 
   #finish(outcome: Outcome): void {

@@ -12,7 +12,7 @@ import type { Encoding } from './arguments-scan';
 import { Bond } from './bond';
 import { Call } from './call';
 import type { Channel, Sink } from './channel';
-import { isLocked, workerTerminated } from './errors';
+import { isLocked, isNotLoaded, isTerminated, workerTerminated } from './errors';
 import { type Attached, OwnWorker } from './own-worker';
 import type { Targets } from './targets';
 
@@ -76,8 +76,8 @@ export class Link {
   #closed = false;
   /** Connections in a row that died young. */
   #deaths = 0;
-  /** Ends the wait before the next attempt. */
-  #hurry = (): void => {};
+  /** End the waits before next attempts. */
+  readonly #rests = new Set<() => void>();
 
   constructor(targets: Targets, options: LinkOptions = {}) {
     this.#own = new OwnWorker(targets, options.timeout_ms ?? TIMEOUT_MS, (isBack) =>
@@ -176,23 +176,34 @@ export class Link {
     this.#use(waiting);
   }
 
-  /** @throws DatabaseError 400 for arguments that cannot cross */
-  follow(number: number, verb: string, args: readonly unknown[], credit: number, sink: Sink): Followed {
+  /**
+   * @param later in a while, or when the page is online or looked at again
+   * @throws DatabaseError 400 for arguments that cannot cross
+   */
+  follow(
+    number: number,
+    verb: string,
+    args: readonly unknown[],
+    credit: number,
+    sink: Sink,
+    later = false,
+  ): Followed {
     const encoded = encodeArguments(verb, args, this.#encoding);
     let on: { readonly channel: Channel; readonly id: number } | undefined;
     let cancelled = false;
     // If the feed never began at a host, nobody else says how it ended.
     const end = (): void => sink.end({ value: { status: 'cancelled' } });
+    const waiting: Waiting = {
+      handle: number,
+      end,
+      start: (channel) => {
+        if (!cancelled) on = { channel, id: channel.feed(number, verb, encoded, credit, sink) };
+      },
+      fail: (error) => sink.lost(error, false),
+    };
     if (!this.#handles.has(number)) sink.end({ error: closed() });
-    else
-      this.#use({
-        handle: number,
-        end,
-        start: (channel) => {
-          if (!cancelled) on = { channel, id: channel.feed(number, verb, encoded, credit, sink) };
-        },
-        fail: (error) => sink.lost(error, false),
-      });
+    else if (later) void this.#useLater(waiting);
+    else this.#use(waiting);
     return {
       more: (more) => on?.channel.send(['more', on.id, more]),
       retried: (again) => on?.channel.send(['retried', on.id, again]),
@@ -228,6 +239,15 @@ export class Link {
     this.#connect();
   }
 
+  async #useLater(waiting: Waiting): Promise<void> {
+    this.#waiting.push(waiting);
+    await this.#rest(BACKOFF_MS * 2 ** MOST_DOUBLINGS);
+    // Its handle may have been closed, or another host have begun, or failed, with all that waits.
+    if (!this.#waiting.includes(waiting)) return;
+    this.#waiting = this.#waiting.filter((each) => each !== waiting);
+    this.#use(waiting);
+  }
+
   #connect(): void {
     if (this.#connecting) return;
     this.#connecting = true;
@@ -238,15 +258,20 @@ export class Link {
     });
   }
 
+  /** A worker's script, and its code that is loaded when first needed, may be on a server that is out of reach: whether that will pass. */
+  isPassing(error: unknown): boolean {
+    return (isTerminated(error) || isNotLoaded(error)) && !this.#isOver;
+  }
+
   /** Whether there will be no worker any more: the page let it go, or did not say how to make another. */
-  get isOver(): boolean {
+  get #isOver(): boolean {
     return this.#closed || this.#own.isOver;
   }
 
   async #makeChannel(): Promise<void> {
     try {
       if (this.#closed) throw workerTerminated('The page has let the worker go');
-      if (this.#deaths > 0) await this.#backOff();
+      if (this.#deaths > 0) await this.#rest(BACKOFF_MS * 2 ** Math.min(this.#deaths - 1, MOST_DOUBLINGS));
       const attached = await this.#own.attach();
       if (this.#closed) return attached.endpoint.close();
       this.#begin(attached);
@@ -256,11 +281,21 @@ export class Link {
     }
   }
 
-  #backOff(): Promise<void> {
+  /** Waits for so long, at most until the page is online or looked at again. */
+  #rest(ms: number): Promise<void> {
     return new Promise((resolve) => {
-      this.#hurry = resolve;
-      setTimeout(resolve, BACKOFF_MS * 2 ** Math.min(this.#deaths - 1, MOST_DOUBLINGS));
+      const end = (): void => {
+        this.#rests.delete(end);
+        clearTimeout(timer);
+        resolve();
+      };
+      const timer = setTimeout(end, ms);
+      this.#rests.add(end);
     });
+  }
+
+  #hurry(): void {
+    for (const end of this.#rests) end();
   }
 
   #begin(attached: Attached): void {
