@@ -200,3 +200,42 @@ describe('an answer without end', () => {
     expect(pieces).toBeLessThan(40); // 320 MB
   });
 });
+
+describe('a live feed for which nothing changes', () => {
+  /** Waits as long as it may. @returns what it asked for in an hour */
+  async function askedInAnHour(auth?: { username: string; password: string }): Promise<string[]> {
+    const asked: string[] = [];
+    const fetch = (url: unknown, init: RequestInit = {}): Promise<Response> => {
+      const { pathname, searchParams } = new URL(String(url));
+      asked.push(pathname);
+      if (searchParams.get('feed') !== 'longpoll')
+        return Promise.resolve(Response.json({ results: [], last_seq: 3, pending: 0, db_name: 'db' }));
+      const { signal } = init;
+      return new Promise((_, reject) => signal!.addEventListener('abort', () => reject(signal!.reason)));
+    };
+    const db = new RemoteDatabase('http://127.0.0.1:1/db', { skip_setup: true, fetch, auth } as never);
+    const feed = db.changes({ live: true, since: 3, heartbeat: false, timeout: 2 * HOUR });
+    const over = Promise.resolve(feed);
+    await vi.advanceTimersByTimeAsync(1_000);
+    asked.length = 0;
+    await vi.advanceTimersByTimeAsync(HOUR);
+    const until = [...asked];
+    feed.cancel();
+    expect(await over).toMatchObject({ status: 'cancelled' });
+    await vi.advanceTimersByTimeAsync(HOUR);
+    expect(asked).toEqual(until);
+    return until;
+  }
+  const HOUR = 3_600_000;
+
+  it('asks now and then, by which the session of a user who logged in by a cookie is kept', async () => {
+    const asked = await askedInAnHour();
+    // A session of CouchDB's lasts ten minutes.
+    expect(asked.length).toBeGreaterThan(6);
+    expect(new Set(asked)).toEqual(new Set(['/db']));
+  });
+
+  it('asks for nothing where there is a password', async () => {
+    expect(await askedInAnHour({ username: 'ann', password: 'secret' })).toEqual([]);
+  });
+});

@@ -43,6 +43,11 @@ const FILTERING_MS = 600_000;
 const TOO_LARGE = 413;
 /** ms that a longpoll should wait at least. A server that answers empty at once would otherwise be asked in a tight loop. */
 const MIN_POLL_MS = 1_000;
+/**
+ * ms between requests that keep the session of a page whose user logged in by a cookie: a request that waits renews none. CouchDB's lasts ten
+ * minutes, and is renewed from the first of them on.
+ */
+const SESSION_MS = 120_000;
 
 type Controller = FeedController<Change>;
 type Outcome = ChangesResult | Cancelled;
@@ -138,13 +143,29 @@ class Reader {
 
   /** @param ask sends one request that waits @returns how many changes it brought */
   async #poll(ask: () => Promise<number>): Promise<Outcome> {
-    while (this.#left > 0 && !this.#controller.cancelled) {
-      const started = performance.now();
-      if ((await ask()) > 0) continue;
-      const early = MIN_POLL_MS - (performance.now() - started);
-      if (early > 0) await pause(early, this.#controller.signal).catch(() => {});
+    const over = new AbortController();
+    if (this.#http.mayNeedCookie) void this.#keepSession(over.signal);
+    try {
+      while (this.#left > 0 && !this.#controller.cancelled) {
+        const started = performance.now();
+        if ((await ask()) > 0) continue;
+        const early = MIN_POLL_MS - (performance.now() - started);
+        if (early > 0) await pause(early, this.#controller.signal).catch(() => {});
+      }
+      return cancelled();
+    } finally {
+      over.abort();
     }
-    return cancelled();
+  }
+
+  /** While nothing changes, it may be all that is asked for hours. What comes of it, the feed finds out by itself. */
+  async #keepSession(signal: AbortSignal): Promise<void> {
+    const wait = (): Promise<boolean> =>
+      pause(SESSION_MS, signal).then(
+        () => true,
+        () => false,
+      );
+    while (await wait()) await this.#http.json({ method: 'GET', path: '', signal }).catch(() => {});
   }
 
   /** A server may bound the bodies of feeds that wait, which it holds for long, closer than those of others: many ids are asked for apart. */

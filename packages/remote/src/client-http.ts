@@ -153,6 +153,12 @@ export class Http {
     return this.#line.options.fetch === undefined;
   }
 
+  /** Whether we have no password to be known by: in a page a cookie may be what lets its user in. */
+  get mayNeedCookie(): boolean {
+    const { target, options } = this.#line;
+    return (options.auth ?? target.credentials) == null;
+  }
+
   /** How the bytes of attachments are made, read and given. */
   get bytes(): Bytes {
     return this.#line.options.bytes ?? portableBytes;
