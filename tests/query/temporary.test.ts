@@ -58,6 +58,36 @@ it.each([
   await database.close();
 });
 
+it('is of one moment though documents are purged, and others change while it looks which are', async () => {
+  const { database, store, views } = await openContext(memory(), 'db');
+  await database.bulkDocs(Array.from({ length: DOCS }, (_, n) => ({ _id: `d${n}`, n })));
+  const purge = async (id: string): Promise<unknown> => database.purge(id, (await database.get(id))._rev);
+  const { read, readNow } = store;
+  let [batches, looks] = [0, 0];
+  Object.assign(store, {
+    readNow: () => undefined,
+    read: async (...args: Parameters<typeof read>) => {
+      const docs = args[0].filter(({ from }) => from === 'docs');
+      const isBatch = docs.some((each) => 'range' in each && 'limit' in each);
+      if (isBatch && ++batches === 2) await purge('d1');
+      if (docs.some((each) => 'keys' in each && each.keys.length > 1) && ++looks === 1) {
+        await database.put({ ...(await database.get('d2')), n: -1 } as never);
+        await database.bulkDocs([{ _id: 'new', n: -2 }] as never);
+        await purge('d3');
+      }
+      return read.apply(store, args);
+    },
+  });
+  const map: MapFunction = (doc, emit) => emit(doc.n);
+  const answer = await views.query(map, { update_seq: true });
+  expect(looks).toBe(1);
+  Object.assign(store, { read, readNow });
+  expect(answer).toEqual(await views.query(map, { update_seq: true }));
+  expect(answer.rows.slice(0, 4).map(({ id }) => id)).toEqual(['new', 'd2', 'd0', 'd4']);
+  expect(answer).toMatchObject({ total_rows: DOCS - 1, rows: { length: DOCS - 1 } });
+  await database.close();
+});
+
 const keys = fc.oneof(
   fc.integer({ min: -20, max: 20 }),
   fc.double(),

@@ -69,7 +69,7 @@ export async function mapAll(
   };
   let began: InfoRow | undefined;
   let now: InfoRow | undefined;
-  for await (const { docs, info, isAgain } of batches(store, signal)) {
+  const mapBatch = async ({ docs, info, isAgain }: Batch): Promise<void> => {
     began ??= info;
     now = info;
     for (const doc of docs) {
@@ -81,15 +81,21 @@ export async function mapAll(
       await wait;
       signal?.throwIfAborted();
     }
+  };
+  for await (const batch of batches(store, signal)) await mapBatch(batch);
+  let gone = NONE;
+  // There is always a first batch.
+  if (now!.purge_seq !== began!.purge_seq) {
+    const end = await endOf(store, totals, now!, signal);
+    gone = end.gone;
+    await mapBatch(end);
   }
-  const { purge_seq, update_seq } = now!; // There is always a first batch.
-  const gone = purge_seq === began!.purge_seq ? NONE : await missing(store, totals);
   const counts = (id: string, seq: number): boolean => (latest.get(id) ?? seq) === seq && !gone.has(id);
   const isPlain = latest.size === 0 && gone.size === 0;
   return {
     rows: isPlain ? rows : rows.filter((row) => counts(row.id, row.seq)),
     total: totals.reduce((sum, [id, seq, count]) => (isPlain || counts(id, seq) ? sum + count : sum), 0),
-    seq: update_seq,
+    seq: now!.update_seq,
     isPlain,
   };
 }
@@ -135,12 +141,20 @@ async function* batches(
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** Documents that were purged while others were mapped. */
-async function missing(
+/**
+ * What was purged while others were mapped, which no change tells, and what has changed since the last batch: all of one state.
+ * @param last the counters of that batch
+ */
+async function endOf(
   store: Store<DatabaseTables>,
   mapped: readonly (readonly [id: string, ...unknown[]])[],
-): Promise<ReadonlySet<string>> {
+  last: InfoRow,
+  signal: AbortSignal | undefined,
+): Promise<Batch & { readonly gone: ReadonlySet<string> }> {
   const ids = [...new Set(mapped.map(([id]) => id))];
-  const [found] = await store.read([{ from: 'docs', keys: ids }]);
-  return new Set(ids.filter((_, i) => found[i] === undefined));
+  const changed = { from: 'docs', by: 'seq', range: { gt: last.update_seq }, texts: DOC_TEXTS } as const;
+  const queries = [INFO_QUERY, changed, { from: 'docs', keys: ids }] as const;
+  const [[info], docs, found] = await store.read(queries, { signal });
+  const gone = new Set(ids.filter((_, i) => found[i] === undefined));
+  return { docs, info: info!, isAgain: true, isLast: true, gone };
 }
