@@ -1,0 +1,78 @@
+/** A query whose index misses little does not wait until another index is built, and that one is built though others are queried. */
+import { memory } from '@settledb/adapter-memory';
+import type { MapFunction } from '@settledb/core';
+import { afterEach, expect, it } from 'vitest';
+import { openContext, type QueryContext } from '../support/query-context';
+
+const DOCS = 6_000;
+/** Of work for each document: so that building takes several turns. */
+const SLOW_MS = 0.2;
+/** Queries that find the other index not yet built. */
+const ASKED_MAX = 1_000;
+
+let context: QueryContext;
+afterEach(() => context.database.close());
+
+const slow = { mapped: 0 };
+const map: MapFunction = (doc, emit) => {
+  slow.mapped++;
+  for (const end = performance.now() + SLOW_MS; performance.now() < end; );
+  emit(doc.n);
+};
+
+/** With one index that is built, and another whose building has begun. */
+async function begun(): Promise<{ readonly built: Promise<unknown>; put(n: number): Promise<unknown> }> {
+  slow.mapped = 0;
+  const views = { quick: (doc: { n: number }, emit: (key: unknown) => void) => emit(doc.n), slow: map };
+  context = await openContext(memory(), 'db', { views: views as never });
+  const { database, views: queries } = context;
+  await database.bulkDocs(Array.from({ length: DOCS }, (_, n) => ({ _id: `d${n}`, n })));
+  await queries.query('quick', { limit: 0 });
+  const first = new Promise<void>((resolve) => {
+    context.indexes.on(
+      'indexing',
+      ({ indexed_docs }: { indexed_docs: number }) => indexed_docs > 0 && resolve(),
+    );
+  });
+  const built = queries.query('slow', { limit: 0 });
+  await first;
+  return { built, put: (n) => database.put({ _id: `x${n}`, n: -n } as never) };
+}
+
+it('is answered while the other is built', async () => {
+  const { built, put } = await begun();
+  for (let n = 1; n < 4; n++) {
+    await put(n);
+    const { rows, total_rows } = await context.views.query('quick', { limit: 1 });
+    expect([rows[0]?.id, total_rows]).toEqual([`x${n}`, DOCS + n]);
+    if (n === 1) expect(slow.mapped).toBeLessThan(DOCS);
+  }
+  await built;
+  expect((await context.views.query('slow', { limit: 1 })).total_rows).toBe(DOCS + 3);
+});
+
+it('does not keep the other from being built, however often it is asked', async () => {
+  const { built, put } = await begun();
+  const { store } = context;
+  const { read } = store;
+  // As in a storage that has to be waited for: whoever was answered asks again before the next turn begins.
+  const later = async (...args: Parameters<typeof read>): Promise<unknown> => {
+    for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve));
+    return read.apply(store, args);
+  };
+  Object.assign(store, { readNow: () => undefined, read: later });
+  let isBuilt = false;
+  let n = 0;
+  const ask = async (): Promise<void> => {
+    while (!isBuilt && n < ASKED_MAX) {
+      await put(++n);
+      await context.views.query('quick', { limit: 0 });
+    }
+  };
+  // Several, so that one waits at any time.
+  const asking = [ask(), ask(), ask(), ask()];
+  await built;
+  isBuilt = true;
+  await Promise.all(asking);
+  expect(n).toBeLessThan(ASKED_MAX);
+});
