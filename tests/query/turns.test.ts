@@ -10,7 +10,10 @@ afterEach(() => {
 });
 
 /** Work of which it is known how often it began. */
-function worked(request: Request): {
+function worked(
+  request: Request,
+  id = 'db',
+): {
   readonly begun: () => number;
   readonly end: () => void;
   readonly done: Promise<unknown>;
@@ -21,7 +24,7 @@ function worked(request: Request): {
     begun++;
     return new Promise((resolve) => (end = () => resolve('done')));
   };
-  return { done: inTurn('db', false, work), begun: () => begun, end: () => end() };
+  return { done: inTurn(id, false, work), begun: () => begun, end: () => end() };
 }
 
 it('goes on when its lock is taken by force', async () => {
@@ -54,6 +57,28 @@ it('begins without a lock when none can be had, or none is given for a while, an
   late.end();
   expect(await late.done).toBe('done');
   expect(late.begun()).toBe(1);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+it('waits once for a tab that stands still, and no more: its lock is taken by force', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const standsStill = new Promise<never>(() => {});
+  let holder: Promise<unknown> = standsStill;
+  const request: Request = async (_name, { steal }, begin) => {
+    if (!steal) await holder;
+    holder = begin();
+    return holder;
+  };
+  const first = worked(request, 'still');
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(first.begun()).toBe(1);
+  first.end();
+  expect(await first.done).toBe('done');
+  const second = worked(request, 'still');
+  await vi.advanceTimersByTimeAsync(0);
+  expect(second.begun()).toBe(1);
+  second.end();
+  expect(await second.done).toBe('done');
   expect(vi.getTimerCount()).toBe(0);
 });
 

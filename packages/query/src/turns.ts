@@ -7,7 +7,10 @@ import { Turns } from '@settledb/core';
 /** Of this realm, by database. */
 const turns = new Turns();
 
-/** How long to wait for another tab's turn. A batch takes some 10 ms; a tab whose map hangs must not stop all others. */
+/**
+ * How long to wait for another tab's turn, which takes some 250 ms. A tab that is frozen, or whose map hangs, must not stop all others.
+ * Its lock is then taken by force: else each turn to come would wait as long.
+ */
 const WAIT_MS = 5_000;
 
 /**
@@ -31,13 +34,15 @@ async function amongTabs<T>(id: string, work: () => Promise<T>): Promise<T> {
     working ??= work();
     return working;
   };
+  const name = `settledb:${id}:index`;
   await new Promise<void>((resolve) => {
     const goOn = (): void => resolve();
     timer = setTimeout(() => {
       patience.abort();
+      locks.request(name, { steal: true }, begin).catch(goOn);
       goOn(); // not every lock manager heeds that
     }, WAIT_MS);
-    locks.request(`settledb:${id}:index`, { signal: patience.signal }, begin).then(goOn, goOn);
+    locks.request(name, { signal: patience.signal }, begin).then(goOn, goOn);
   });
   return begin(); // It has begun, unless no lock can be had here; and goes on if the lock was taken by force.
 }
