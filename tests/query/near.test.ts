@@ -4,7 +4,7 @@ import type { MapFunction } from '@settledb/core';
 import { afterEach, expect, it } from 'vitest';
 import { openContext, type QueryContext } from '../support/query-context';
 
-const DOCS = 6_000;
+const DOCS = 4_000;
 /** Of work for each document: so that building takes several turns. */
 const SLOW_MS = 0.2;
 /** Queries that find the other index not yet built. */
@@ -49,6 +49,24 @@ it('is answered while the other is built', async () => {
   }
   await built;
   expect((await context.views.query('slow', { limit: 1 })).total_rows).toBe(DOCS + 3);
+});
+
+it('is answered at once where nobody else waits for it', async () => {
+  const { built, put } = await begun();
+  const steps: number[] = [];
+  context.indexes.on('indexing', ({ indexed_docs }: { indexed_docs: number }) => steps.push(indexed_docs));
+  let atOnce = 0;
+  for (let n = 1; n <= 5; n++) {
+    await put(n);
+    const before = slow.mapped;
+    await context.views.query('quick', { limit: 1 });
+    if (slow.mapped === before && before < DOCS) atOnce++;
+  }
+  // A commit of the other index may be under way at that moment.
+  expect(atOnce).toBeGreaterThanOrEqual(3);
+  await built;
+  // The numbers are those of one pass.
+  expect(steps).toEqual([...steps].sort((a, b) => a - b));
 });
 
 it('does not keep the other from being built, however often it is asked', async () => {

@@ -220,7 +220,7 @@ export class Indexes extends Emitter implements IndexReader {
   /** The same after missing changes were mapped, if that can be done at once. */
   #followed(index: IndexDefinition, companions: readonly IndexDefinition[] = []): Look | undefined {
     const look = this.#stands(index.id);
-    if (look?.state === undefined || look.tag !== undefined || this.#updater.running) return look;
+    if (look?.state === undefined || look.tag !== undefined || this.#updater.isAwaited(index.id)) return look;
     const { state, info } = look;
     const along = [...companions, ...this.#kept.inUse()];
     return followNow(this.store, index, state, info, along, this.#events) ? this.#stands(index.id) : look;
@@ -228,9 +228,10 @@ export class Indexes extends Emitter implements IndexReader {
 
   readonly #events: FollowedEvents = {
     followed: (docs, last_seq, errors) => {
-      this.fire('indexing', { indexed_docs: 0 });
+      const isAlone = !this.#updater.running; // Else listeners hear of a pass, whose numbers go on.
+      if (isAlone) this.fire('indexing', { indexed_docs: 0 });
       for (const error of errors) this.fire('error', error);
-      this.fire('indexing', { indexed_docs: docs, last_seq, results_count: docs });
+      if (isAlone) this.fire('indexing', { indexed_docs: docs, last_seq, results_count: docs });
     },
     unasked: (view, docs) => this.#kept.unasked(view, docs),
   };

@@ -175,6 +175,11 @@ export class Updater {
     return this.#running;
   }
 
+  /** Whether somebody waits for an index. */
+  isAwaited(view: string): boolean {
+    return (this.#wanted.get(view)?.waiters.size ?? 0) > 0;
+  }
+
   get #awaited(): boolean {
     for (const { waiters } of this.#wanted.values()) if (waiters.size > 0) return true;
     return false;
