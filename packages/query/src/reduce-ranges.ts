@@ -8,8 +8,9 @@ import type { IndexDefinition, IndexRange } from './index-reader';
 import type { Indexes } from './indexes';
 import { type Reduced, type ReduceOptions, reduceRange, rowsToReduce } from './reduce';
 
-/** Attempts to read them one by one. */
+/** Attempts to read them one by one that came to nothing, and those that stored some of their work. */
 const TRIES_MAX = 3;
+const KEPT_MAX = 100;
 
 /** The groups of the ranges, in their order, from one state of the index. */
 export async function reduceRanges(
@@ -18,14 +19,18 @@ export async function reduceRanges(
   ranges: readonly IndexRange[],
   options: ReduceOptions,
 ): Promise<Reduced> {
-  for (let tries = 0; ; tries++) {
+  for (let [failed, kept] = [0, 0]; ; ) {
     // If the index changed, it may be half built, or gone: it is brought up to date once more.
-    const update = tries === 0 || options.update === true ? options.update : false;
-    const how = { ...options, update };
+    const update = failed + kept === 0 || options.update === true ? options.update : false;
+    let hasKept = false;
+    const how = { ...options, update, kept: () => (hasKept = true) };
     // Without any range only the state is read, which says how far the index is.
-    if (ranges.length === 0 || tries === TRIES_MAX) return inOneGo(indexes, index, ranges, how);
+    if (ranges.length === 0 || failed === TRIES_MAX || kept === KEPT_MAX)
+      return inOneGo(indexes, index, ranges, how);
     const reduced = await oneByOne(indexes, index, ranges, how);
     if (reduced !== undefined) return reduced;
+    if (hasKept) kept++;
+    else failed++;
   }
 }
 

@@ -27,11 +27,18 @@ import { statesOf, storeStretches } from './stretches';
 const FEW_ROWS = 300;
 /** Rows read at a time: some ms. */
 const READ_ROWS = 2_048;
+/**
+ * Stretches that are stored before an answer goes on, some 16,000 rows: if the index changes while there are many more, the next attempt
+ * has these, and so the answer comes to its end.
+ */
+const KEPT_AT = 64;
 
 export interface ReduceOptions extends Grouping {
   readonly update?: IndexReadOptions['update'];
   readonly signal?: AbortSignal | undefined;
   readonly companions?: readonly IndexDefinition[];
+  /** Called when an answer that is not complete has stored some of its work. */
+  readonly kept?: () => void;
 }
 
 export interface Reduced {
@@ -64,11 +71,16 @@ export async function reduceRange(
   const [some = [], stored = []] = found as readonly [IndexEntry[]?, ReductionRow[]?];
   if (state === undefined || some.length <= FEW_ROWS) return { groups: groupsOf(some, options), state };
   const groups = new Groups(options);
-  const walk = new Walk(indexes.store, state, range, options, groups, textsOf(reducer));
+  // Whether or not the states can be stored, the answer is made.
+  const store = () =>
+    storeStretches(indexes.store, state, reducer.id, groups.stretches.splice(0)).catch(() => false);
+  const keep = async (): Promise<void> => {
+    if (groups.stretches.length >= KEPT_AT && (await store())) options.kept?.();
+  };
+  const walk = new Walk(indexes.store, state, range, options, groups, textsOf(reducer), keep);
   if (!(await walk.walk(stored))) return undefined;
   groups.finish();
-  // The answer is complete, whether or not the states can be stored.
-  await storeStretches(indexes.store, state, reducer.id, groups.stretches).catch(() => undefined);
+  await store();
   return { groups: groups.groups, state };
 }
 
@@ -120,8 +132,10 @@ class Walk {
   readonly #how: ReduceOptions;
   readonly #groups: Groups;
   readonly #texts: false | readonly string[];
+  readonly #keep: () => Promise<void>;
   readonly #slices = new Slices();
 
+  /** @param keep called after each portion of rows */
   constructor(
     store: Store<DatabaseTables>,
     state: ViewStateRow,
@@ -129,6 +143,7 @@ class Walk {
     how: ReduceOptions,
     groups: Groups,
     texts: false | readonly string[],
+    keep: () => Promise<void>,
   ) {
     this.#store = store;
     this.#state = state;
@@ -136,6 +151,7 @@ class Walk {
     this.#how = how;
     this.#groups = groups;
     this.#texts = texts;
+    this.#keep = keep;
   }
 
   /** @param stored in the direction of the walk. @returns false if the index changed meanwhile */
@@ -201,6 +217,7 @@ class Walk {
         if (this.#groups.full) return true;
       }
       if (rows.length < READ_ROWS) return true;
+      await this.#keep();
       seen = rows.at(-1);
       const wait = this.#slices.pause();
       if (wait !== undefined) await wait;

@@ -13,7 +13,7 @@ import { isFailed } from './reducers';
 
 /** A shorter stretch is not worth a row, unless it closes a gap between stored ones. */
 const ROWS_MIN = 64;
-/** Stretches stored by one answer: some ms of work. The next answer stores more. */
+/** Stretches stored at a time: some ms of work. The next answer stores more. */
 const STORED_MAX = 2_000;
 /**
  * Most reduces whose states one run keeps. Each text that a reduce of a map ever had would else leave a state in every run, for as long
@@ -21,29 +21,40 @@ const STORED_MAX = 2_000;
  */
 const STATES_MAX = 32;
 
-/** @param state of the index when the stretches were reduced: if it has changed since, nothing is stored */
+/**
+ * @param state of the index when the stretches were reduced: if it has changed since, nothing is stored
+ * @returns whether any was
+ */
 export async function storeStretches(
   store: Store<DatabaseTables>,
   state: ViewStateRow,
   reducer: string,
   stretches: readonly Stretch[],
-): Promise<void> {
+): Promise<boolean> {
   const worth = stretches
     .filter((each) => (each.rows >= ROWS_MIN || each.fitting) && isStorable(each.state))
     .slice(0, STORED_MAX);
   const [first] = worth;
   const last = worth.at(-1);
-  if (first === undefined || last === undefined) return;
+  if (first === undefined || last === undefined) return false;
   const { tag } = state;
-  const span = { gte: [tag], lt: keyOf(tag, last.end) };
-  await store.write(
+  const begin = keyOf(tag, first.first);
+  const before = { gte: [tag], lt: begin };
+  const span = { gte: begin, lt: keyOf(tag, last.end) };
+  return store.write(
     [
       { from: 'views', keys: [state.view] },
+      // It may reach into the first stretch.
+      { from: 'reductions', range: before, reverse: true, limit: 1, texts: true },
       { from: 'reductions', range: span, texts: true },
     ],
-    ([[view], runs]) => {
-      if (view?.tag !== tag || view.version !== state.version) return { writes: [], value: undefined };
-      const present = runs.map((row) => ({ row, from: placeText(row), to: placeText(endOf(row)) }));
+    ([[view], earlier, runs]) => {
+      if (view?.tag !== tag || view.version !== state.version) return { writes: [], value: false };
+      const present = [...earlier, ...runs].map((row) => ({
+        row,
+        from: placeText(row),
+        to: placeText(endOf(row)),
+      }));
       const put = worth.flatMap((each) => rowOf(tag, reducer, each, present) ?? []);
       const marked: ViewStateRow[] = view.reduced ? [] : [{ ...view, reduced: true }];
       return {
@@ -54,7 +65,7 @@ export async function storeStretches(
                 { into: 'reductions', put },
                 { into: 'views', put: marked },
               ],
-        value: undefined,
+        value: put.length > 0,
       };
     },
   );
