@@ -16,6 +16,8 @@ export class FakeOpfs {
   readonly #folders = new Set(['/']);
   /** Files that a context has open. */
   readonly #held = new Map<string, number>();
+  /** How it refuses to open a file that is open: WebKit says that the handle's state is invalid. */
+  taken = 'NoModificationAllowedError';
   /** What opening a file waits for. */
   beforeOpening = (_path: string): Promise<void> | undefined => undefined;
 
@@ -93,7 +95,7 @@ export class FakeOpfs {
   }
 
   #handle(path: string): SyncHandle {
-    if (this.#held.has(path)) throw failed('NoModificationAllowedError');
+    if (this.#held.has(path)) throw failed(this.taken);
     const fd = call(() => this.disk.open(path, 'r+'));
     this.#held.set(path, fd);
     const { disk } = this;

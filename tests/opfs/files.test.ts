@@ -46,8 +46,12 @@ it('take large content, also after it was looked for some when there was none', 
   await db.close();
 });
 
-it('are waited for while another context has them', async () => {
+it.each([
+  'NoModificationAllowedError',
+  'InvalidStateError',
+])('are waited for while another context has them: %s', async (taken) => {
   const system = new FakeOpfs();
+  system.taken = taken;
   await open(system).put({ _id: 'a' });
   const other = open(system, 10_000);
   const found = other.get('a');

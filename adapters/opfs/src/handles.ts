@@ -28,7 +28,7 @@ export const hasSyncHandles = (): boolean =>
  */
 const opening = new Set<SyncFile>();
 
-/** @throws NoModificationAllowedError while any context has the file open; `io` if the browser does not answer */
+/** @throws NoModificationAllowedError, or EBUSY, while any context has the file open; `io` if the browser does not answer */
 export function openHandle(
   directory: FileSystemDirectoryHandle,
   name: string,
@@ -53,6 +53,10 @@ async function openOnce(
   opening.add(file);
   try {
     return await file.createSyncAccessHandle();
+  } catch (error) {
+    // How WebKit says that the file is open. Of a handle that is there the name means something else.
+    if (nameOf(error) !== 'InvalidStateError') throw error;
+    throw Object.assign(new Error('EBUSY: the file is open', { cause: error }), { code: 'EBUSY' });
   } finally {
     opening.delete(file);
   }

@@ -27,7 +27,7 @@ export class NumberedFiles {
   readonly #files = new Map<string, NumberedFile>();
   readonly #removing = new UnderWay();
 
-  /** @throws NoModificationAllowedError while another context has them open */
+  /** @throws NoModificationAllowedError, or EBUSY, while another context has them open */
   static async open(directory: FileSystemDirectoryHandle, path: string): Promise<NumberedFiles> {
     const handle = await triedLater(() => openHandle(directory, NAMES, true));
     try {

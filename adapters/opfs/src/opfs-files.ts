@@ -29,7 +29,7 @@ export class OpfsFiles implements Files {
   /**
    * Opens what there is in `directory`.
    * @param folder stands for it in paths
-   * @throws NoModificationAllowedError while another context has it open
+   * @throws NoModificationAllowedError, or EBUSY, while another context has it open
    */
   static async open(directory: FileSystemDirectoryHandle, folder: string): Promise<OpfsFiles> {
     const numbered = await NumberedFiles.open(directory, join(folder, NAMES));
