@@ -46,6 +46,11 @@ async function one(journal: Journal, step: number, strictOnly: boolean, told: To
     const put = [{ id: -1 - epoch, text: `page ${epoch}` }];
     const change = { put, manifest: { text: `manifest ${epoch}`, through: n } };
     if ((await journal.rewrite(change, { epoch, n })) === undefined) told.epoch = epoch + 1;
+  } else if (step === 6) {
+    // A rewrite that is given up: what it put is taken back, and the next commit takes its place.
+    const drop = [++attempt, ++attempt].map((each) => -1_000_000 - each);
+    for (const id of drop) await journal.rewrite({ put: [{ id, text: `page ${id}` }] }, { epoch, n });
+    await journal.rewrite({ drop }, { epoch, n });
   } else if (step === 7) await journal.vacuum?.({ force: true });
   else if (step === 8) await journal.load(await journal.blockIds());
   else {

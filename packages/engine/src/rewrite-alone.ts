@@ -48,6 +48,8 @@ export async function rewriteAlone(
     const { live, dead } = image.use.totals(isInUse);
     const { epoch } = image;
     const isCompaction = full || (dead > live && dead > DEAD_LENGTH_MIN);
+    // What one that failed or was ended left there would be added to: on a disk that is nearly full, each took all the room there was.
+    if (isCompaction) await journal.vacuum?.({ signal });
     try {
       const scope = isCompaction ? COMPACTION : { ...CHECKPOINT, sweeps: !swept.has(journal) };
       await rewrite(store, scope, aside, signal).then(

@@ -141,9 +141,13 @@ export class LogJournal implements Journal {
     if (change.manifest !== undefined) await this.#blobFiles.sync();
     for (let ahead = this.#ahead(); ahead !== undefined; ahead = this.#ahead()) await ahead;
     const { epoch, n, through } = this.#log.contents;
-    const { put = [], manifest } = change;
+    const { put = [], drop = [], manifest } = change;
     const inPlace = expected.epoch === epoch && (manifest === undefined || expected.n === n);
     if (!inPlace) return this.#read(expected);
+    if (put.length === 0 && manifest === undefined && this.#canTakeBack(drop)) {
+      await this.#hold(this.#log.takeBack(drop));
+      return undefined;
+    }
     const after =
       manifest === undefined ? { epoch, through } : { epoch: epoch + 1, through: manifest.through };
     const parts: Part[] = put.map((block) => ({ kind: KIND_BLOCK, block }));
@@ -152,6 +156,11 @@ export class LogJournal implements Journal {
     if (manifest === undefined) await this.#write(parts, 'relaxed');
     else await this.#hold(this.#install(parts));
     return undefined;
+  }
+
+  /** A vacuum that runs may have copied them. */
+  #canTakeBack(blocks: readonly number[]): boolean {
+    return this.#vacuuming === undefined && this.#log.areLast(blocks);
   }
 
   async load(ids: readonly number[]): Promise<(string | undefined)[]> {
@@ -371,6 +380,7 @@ export class LogJournal implements Journal {
   }
 
   async #vacuum(signal: AbortSignal | undefined): Promise<void> {
+    while (this.#writing !== undefined) await this.#writing; // blocks that are taken back are not copied
     const old = this.#log;
     const proceed = (): void => {
       this.#check();

@@ -7,7 +7,7 @@
 import { type DatabaseError, ioError } from '@settledb/core';
 import type { Contents } from './contents';
 import type { FileState, Files } from './files';
-import { KIND_REWRITE, meaningOfPart, type Part } from './frame';
+import { KIND_BLOCK, KIND_REWRITE, meaningOfPart, type Part } from './frame';
 import { FrameReader } from './frame-reader';
 import type { LogHeader } from './header';
 import type { Lock } from './lock';
@@ -30,6 +30,8 @@ export class Log {
   readonly #fd: number;
   readonly #encoder = new RecordEncoder();
   #end: number;
+  /** Where the last record ends that has more than new blocks, and its number: what follows, nothing names. */
+  #named: { readonly end: number; readonly sequence: number };
   #syncedTo: number;
   #notedTo = 0;
   /** What the last owner may not have brought to the disk. */
@@ -69,6 +71,7 @@ export class Log {
       failureAt: (offset) => (offset < this.#syncedTo ? undefined : this.#failure),
     });
     this.#end = end;
+    this.#named = { end, sequence: contents.sequence };
     this.#syncedTo = end;
   }
 
@@ -173,6 +176,37 @@ export class Log {
     }
   }
 
+  /** Whether these are all blocks after the last record that has more than new blocks, so that they can be {@link takeBack taken back}. */
+  areLast(ids: readonly number[]): boolean {
+    const { end, sequence } = this.#named;
+    // One that says of the record before it that it had been on the disk would prove that it is damaged, once another took its place.
+    if (this.#end === end || this.#syncedSequence > sequence) return false;
+    const { blocks } = this.contents;
+    if (ids.some((id) => (blocks.get(id)?.offset ?? end) < end)) return false;
+    const taken = new Set(ids);
+    for (const [id, { offset }] of blocks) if (offset >= end && !taken.has(id)) return false;
+    return true;
+  }
+
+  /**
+   * Cuts off blocks that {@link areLast}: dropped, they would keep their room until a vacuum, for which a full disk has none. Resolves when
+   * that is on the disk: before, nothing may be written, or what is left of them there could be taken for what follows damage.
+   */
+  async takeBack(ids: readonly number[]): Promise<void> {
+    this.check();
+    while (this.#syncing !== undefined) await this.#syncing; // it would count for what is written to the same place
+    const { end, sequence } = this.#named;
+    this.#try(() => this.#files.truncate(this.#fd, end));
+    for (const id of ids) this.contents.blocks.delete(id);
+    this.contents.sequence = sequence;
+    this.#end = end;
+    this.#syncedTo = Math.min(this.#syncedTo, end);
+    this.#syncedSequence = Math.min(this.#syncedSequence, sequence);
+    this.#notedTo = 0;
+    this.#syncing = this.#runSync();
+    await this.#syncing;
+  }
+
   /** Resolves when everything appended before is on the disk, and its manifest is in force. One sync serves all who wait for it. */
   async sync(): Promise<void> {
     const end = this.#end;
@@ -213,6 +247,7 @@ export class Log {
 
   #take({ parts, sizes }: Encoded): void {
     const sequence = this.contents.sequence + 1;
+    const areNew = this.#areNewBlocks(parts);
     for (let i = 0; i < parts.length; i++) {
       const header = { bytes: sizes[i]!, sequence };
       const meaning = meaningOfPart(parts[i]!);
@@ -224,6 +259,16 @@ export class Log {
       } else this.contents.apply(header, meaning, at);
       this.#end += header.bytes;
     }
+    if (!areNew) this.#named = { end: this.#end, sequence };
+  }
+
+  /** Whether without them everything would be as before. */
+  #areNewBlocks(parts: readonly Part[]): boolean {
+    const mark = parts.at(-1)!;
+    if (mark.kind !== KIND_REWRITE || mark.change.manifest !== undefined || mark.change.drop !== undefined)
+      return false;
+    const { blocks } = this.contents;
+    return parts.every((part) => part.kind !== KIND_BLOCK || blocks.get(part.block.id) === undefined);
   }
 
   /** After a failed write. If the disk itself fails, no more writes are allowed. */
