@@ -3,7 +3,8 @@
  *
  * This file does not know what a database is made of: the program that starts the server says how to open one.
  */
-import { readdir, rmdir, stat } from 'node:fs/promises';
+import type { Dirent } from 'node:fs';
+import { lstat, readdir, rmdir, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Database, ioError, isDatabaseError, unlessMissing, whyOf } from '@settledb/core';
 import { fromFolderName, isStoredName, toFolderName } from './names';
@@ -67,14 +68,13 @@ export class FolderDatabases implements Databases {
     return this.#open.destroy(name, async (database) => {
       await database.destroy();
       this.#elsewhere.delete(name);
-      // The adapter removes what it made; an empty folder would still be listed.
-      await rmdir(this.#path(name)).catch(() => {});
+      await removeRest(this.#path(name)).catch(() => {});
     });
   }
 
   async list(): Promise<string[]> {
     const entries = await readdir(this.#dir, { withFileTypes: true });
-    const names = entries.map((entry) => (entry.isDirectory() ? fromFolderName(entry.name) : undefined));
+    const names = await Promise.all(entries.map((entry) => this.#nameOf(entry)));
     return [...names.filter((name) => name !== undefined), ...this.#elsewhere].sort();
   }
 
@@ -93,11 +93,27 @@ export class FolderDatabases implements Databases {
     return this.#openDatabase(path, { name, mustExist: true }).catch(unlessMissing);
   }
 
+  /** Of the database there; a folder may be a link to another disk. */
+  async #nameOf(entry: Dirent): Promise<string | undefined> {
+    const name = fromFolderName(entry.name);
+    if (name === undefined || entry.isDirectory()) return name;
+    // One that cannot be looked for is there: who asks for it is told what is wrong.
+    const isThere = entry.isSymbolicLink() && (await isFolder(this.#path(name)).catch(() => true));
+    return isThere ? name : undefined;
+  }
+
   #path(name: string): string {
     // Names are checked where they arrive; this is the last place where an unchecked one could become a path.
     if (!isStoredName(name)) throw ioError('An invalid database name reached the disk');
     return join(this.#dir, toFolderName(name));
   }
+}
+
+/** The adapter removes what it made. An empty folder would still be listed, and a link to the one that went be in the way of another. */
+async function removeRest(path: string): Promise<void> {
+  const isLink = (await lstat(path)).isSymbolicLink();
+  if (!isLink) await rmdir(path);
+  else if (!(await isFolder(path))) await unlink(path);
 }
 
 /** A folder that the adapter does not take, as it has others' files in it, is no mistake of the request, which gave a valid name. */

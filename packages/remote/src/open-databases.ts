@@ -9,7 +9,7 @@ import { checkWhole } from './check-option';
 import type { UsedDatabase } from './server-context';
 
 /**
- * Databases kept open: as many as CouchDB keeps. A small one takes a file and half a megabyte, and a millisecond or two to open; a
+ * Databases kept open: as many as CouchDB keeps. A small one takes a file or two and half a megabyte, and a millisecond or two to open; a
  * large one takes as much as its pages in memory.
  */
 const MAX_OPEN = 500;
