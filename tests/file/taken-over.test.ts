@@ -4,8 +4,11 @@
  */
 import { join } from 'node:path';
 import { file } from '@settledb/adapter-file';
+import { afterTimer } from '@settledb/core';
 import type { Journal } from '@settledb/engine';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { NodeFiles } from '../../adapters/file/src/node-files';
+import { processNamespace } from '../../adapters/file/src/process-identity';
 import { LOOK_MS } from '../../packages/log/src/log';
 import { Disk } from './disk';
 import { commitOf, stateIn, stateOf } from './support';
@@ -84,5 +87,103 @@ describe('an owner whose lock was taken away', () => {
     await expect(append(journal, 2, 'strict')).rejects.toMatchObject({ name: 'io' });
     await journal.close();
     expect(await stateIn(FOLDER, file({ files: disk }))).toContain('head 1');
+  });
+});
+
+/** The disk as a process of another container has it: in its locks is the number of its namespace, and processes of others' locks are not seen. */
+function inContainer(disk: Disk, number: string): NodeFiles {
+  const own = new Set<string>();
+  const unseen = (path: string): string =>
+    own.has(path) ? path : path.replace(`lock.${process.pid}.`, 'lock.4194999.');
+  const real = (path: string): string => path.replace('lock.4194999.', `lock.${process.pid}.`);
+  const calls: Partial<NodeFiles> = {
+    open: (path, flag) => {
+      if (flag === 'wx') own.add(path);
+      return disk.open(real(path), flag);
+    },
+    unlink: (path) => disk.unlink(real(path)),
+    list: (folder) => disk.list(folder).map((name) => unseen(join(folder, name)).slice(folder.length + 1)),
+    writeSync(fd, data, offset, length, position) {
+      if (Buffer.from(data).toString() !== `1${processNamespace()}`)
+        return disk.writeSync(fd, data, offset, length, position);
+      disk.writeSync(fd, Buffer.from(`1${number}`), 0, 1 + number.length, position);
+      return length;
+    },
+  };
+  return new Proxy(disk, {
+    get(target, key) {
+      const value = calls[key as keyof NodeFiles] ?? target[key as keyof Disk];
+      return typeof value === 'function' ? value.bind(target as never) : value;
+    },
+  });
+}
+
+describe.runIf(processNamespace() !== '')('a folder that containers share', () => {
+  /** Opens it in processes of two containers: each has the program's modules anew. */
+  async function twoContainers(disk: Disk): Promise<[() => Promise<Journal>, () => Promise<Journal>]> {
+    const openIn = async (number: string): Promise<() => Promise<Journal>> => {
+      vi.resetModules();
+      const program = await import('@settledb/adapter-file');
+      const files = inContainer(disk, number);
+      return () => program.file({ files }).open(FOLDER);
+    };
+    return [await openIn('1'), await openIn('2')];
+  }
+
+  it('goes to the later one, with all that the other was told is written, and stays with it', async () => {
+    const disk = new Disk();
+    const [first, second] = await twoContainers(disk);
+    const before = await first();
+    let n = 0;
+    const writing = (async (): Promise<void> => {
+      for (; ; n++) {
+        await append(before, n + 1);
+        await afterTimer(1);
+      }
+    })();
+    const refused = expect(writing).rejects.toMatchObject({ name: 'io' });
+    await expect.poll(() => n).toBeGreaterThan(3);
+    const journal = await second();
+    await refused;
+    expect((await journal.read()).commits).toHaveLength(n);
+    await append(journal, n + 1);
+    await expect(before.close()).resolves.toBeUndefined();
+    await expect(first()).rejects.toMatchObject({
+      name: 'locked',
+      reason: expect.stringContaining('another container'),
+    });
+    await append(journal, n + 2, 'strict');
+    await journal.close();
+    const again = await first();
+    expect((await again.read()).commits).toHaveLength(n + 2);
+    await again.close();
+  });
+
+  it('takes the writes of one of them at most where both open it at once', async () => {
+    const disk = new Disk();
+    const both = await twoContainers(disk);
+    const made = await both[0]();
+    await made.close();
+    let n = 0;
+    for (let round = 0; round < 5; round++) {
+      const answers = await Promise.all(
+        both.map(async (openIn) => {
+          try {
+            const journal = await openIn();
+            await afterTimer(2 * LOOK_MS); // until the other is open, too
+            return await append(journal, n + 1, 'strict').finally(() => journal.close());
+          } catch (error) {
+            expect((error as Error).name).toMatch(/^(io|locked)$/);
+            return error;
+          }
+        }),
+      );
+      const written = answers.filter((answer) => answer === undefined).length;
+      expect(written).toBeLessThan(2);
+      n += written;
+      const journal = await both[round % 2]!();
+      expect((await journal.read()).commits).toHaveLength(n);
+      await journal.close();
+    }
   });
 });

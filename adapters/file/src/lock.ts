@@ -4,17 +4,35 @@
  * A taker makes its own file first and then looks for others. Of two takers at least one sees the other, whatever the timing, so
  * two never both own the folder. A dead owner's file name is never used again (process ids are reused, but not together with the
  * moment at which a process began): removing the file can never hit a living owner, so any number of takers may try at once.
+ *
+ * An owner in another container is not seen: there its process seems to have ended. So the file has the number of its owner's
+ * process-id namespace, and whoever takes the folder from another one gives that owner time to see that its lock is gone.
  */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { afterTimer, type DatabaseError, locked } from '@settledb/core';
-import { closeQuietly, codeOf, type Lock, trouble } from '@settledb/log';
+import { closeQuietly, codeOf, LOOK_MS, type Lock, trouble } from '@settledb/log';
 import type { NodeFiles as Files } from './node-files';
-import { BY_SYSTEM, isMoment, isOfAnotherBoot, isRunning, processStart, UNKNOWN } from './process-identity';
+import {
+  BY_SYSTEM,
+  isMoment,
+  isOfAnotherBoot,
+  isRunning,
+  processNamespace,
+  processStart,
+  UNKNOWN,
+} from './process-identity';
 import { hasSystemLocks, isFileLocked, lockFile } from './system-lock';
 
-/** What a lock file has when its taker has decided: whether it may write, or only looks at what the last owner left. */
+/**
+ * What a lock file begins with when its taker has decided: whether it may write, or only looks at what the last owner left. Then comes the
+ * number of its process-id namespace.
+ */
 const [WRITES, READS] = ['1', 'r'];
+/** More than any such number takes. */
+const MARK_BYTES = 24;
+/** An owner that may run elsewhere looks for its lock before it writes, if it has not for {@link LOOK_MS}. */
+const NOTICE_MS = 2 * LOOK_MS;
 
 /** Two who take at once both step back and try again, after a random delay; in all well below a second. */
 const ATTEMPTS = 20;
@@ -24,6 +42,14 @@ const NOBODY = 0;
 /** The caller's code does not show who has it then: handles of one copy of the package, in one thread, share a database. */
 const THIS_PROCESS =
   'this process, by a server, another thread (also one that has ended) or another copy of the package';
+
+const UNSEEN = ', which took it from this process and is not seen from here, as in another container';
+
+/**
+ * Folders whose lock was taken away from this process. Who has it then is not seen from here, and is taken for living: two servers
+ * would take the folder from each other for ever.
+ */
+const lost = new Set<string>();
 
 export const isLockName = (name: string): boolean => parse(name) !== undefined;
 
@@ -79,13 +105,18 @@ async function take(files: Files, folder: string, purpose: string): Promise<Lock
       const other = living[0];
       if (other === undefined) {
         markHeld(files, fd, purpose);
+        if (purpose === WRITES) await tellUnseen(files, folder, ended, path);
         const clear = (): void => {
           for (const { name } of ended) remove(files, folder, name);
         };
         const lostPower = ended.some(
-          ({ name, start }) => isOfAnotherBoot(start) && heldBy(files, join(folder, name)) !== READS,
+          ({ name, start }) => isOfAnotherBoot(start) && heldBy(files, join(folder, name))[0] !== READS,
         );
-        const isHeld = (): boolean => isThere(files, path);
+        const isHeld = (): boolean => {
+          const isThereStill = isThere(files, path);
+          if (!isThereStill) lost.add(folder);
+          return isThereStill;
+        };
         return { leftOpen: ended.length > 0, lostPower, isHeld, clear, release, forsake };
       }
       release();
@@ -104,8 +135,41 @@ async function take(files: Files, folder: string, purpose: string): Promise<Lock
   }
 }
 
-const lockedBy = (folder: string, owner: Taker): DatabaseError =>
-  locked(`${folder} is open in ${ownerOf(owner)}`);
+/** Takes the locks of owners that may run elsewhere, and waits until they have seen it. @throws DatabaseError `locked` if another does so too */
+async function tellUnseen(
+  files: Files,
+  folder: string,
+  ended: readonly Taker[],
+  ownPath: string,
+): Promise<void> {
+  const unseen = ended.filter((each) => mayRunElsewhere(files, folder, each));
+  if (unseen.length > 0) {
+    for (const { name } of unseen) remove(files, folder, name);
+    await afterTimer(NOTICE_MS);
+    if (!isThere(files, ownPath)) {
+      lost.add(folder);
+      throw locked(
+        `${folder} is being opened by a process that is not seen from here, as in another container`,
+      );
+    }
+  }
+  lost.delete(folder);
+}
+
+/** Of one whose process is not seen here. What a program before this one left says nothing of that. */
+function mayRunElsewhere(files: Files, folder: string, { name, pid, start }: Taker): boolean {
+  const own = processNamespace();
+  if (own === '' || pid === NOBODY || released.has(name) || !isMoment(start) || isOfAnotherBoot(start))
+    return false;
+  const mark = heldBy(files, join(folder, name));
+  if (mark === '') return true;
+  return mark[0] === WRITES && mark.length > 1 && mark.slice(1) !== own;
+}
+
+function lockedBy(folder: string, owner: Taker): DatabaseError {
+  const isSeen = lives(join(folder, owner.name), owner);
+  return locked(`${folder} is open in ${ownerOf(owner)}${isSeen ? '' : UNSEEN}`);
+}
 
 function ownerOf({ name, pid, start }: Taker): string {
   const who = pid === process.pid ? THIS_PROCESS : `process ${pid}`;
@@ -144,7 +208,10 @@ function owners(files: Files, folder: string, own?: string): { living: Taker[]; 
     const taker = parse(name);
     if (taker === undefined || name === own) continue;
     const isOwned = taker.pid !== NOBODY && !released.has(name);
-    (isOwned && lives(join(folder, name), taker) ? living : ended).push(taker);
+    const isLiving =
+      isOwned &&
+      (lives(join(folder, name), taker) || (lost.has(folder) && mayRunElsewhere(files, folder, taker)));
+    (isLiving ? living : ended).push(taker);
   }
   return { living, ended };
 }
@@ -154,10 +221,11 @@ function lives(path: string, { pid, start }: Taker): boolean {
   return isLocked ?? isRunning(pid, start);
 }
 
-/** A byte in the file tells later takers that this one has decided: they need not try again. */
+/** What is in the file tells later takers that this one has decided: they need not try again. */
 function markHeld(files: Files, fd: number, purpose: string): void {
   try {
-    files.writeSync(fd, Buffer.from(purpose), 0, 1, 0);
+    const mark = Buffer.from(purpose + processNamespace());
+    files.writeSync(fd, mark, 0, mark.length, 0);
   } catch {
     // On a full disk the others learn it a little later, but the database opens.
   }
@@ -178,8 +246,8 @@ function heldBy(files: Files, path: string): string {
   try {
     const fd = files.open(path, 'r');
     try {
-      const mark = Buffer.alloc(1);
-      return mark.toString('latin1', 0, files.readSync(fd, mark, 0, 1, 0));
+      const mark = Buffer.alloc(MARK_BYTES);
+      return mark.toString('latin1', 0, files.readSync(fd, mark, 0, MARK_BYTES, 0));
     } finally {
       closeQuietly(files, fd);
     }

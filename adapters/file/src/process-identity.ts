@@ -4,7 +4,7 @@
  * Linux has the moment in /proc, counted from the machine's start, which also has an id. Elsewhere only the id is known, and a
  * process that got a dead owner's id keeps that owner's lock alive.
  */
-import { readFileSync } from 'node:fs';
+import { readFileSync, readlinkSync } from 'node:fs';
 import { codeOf, isOutOfFiles } from '@settledb/log';
 
 /** Used where the moment cannot be known. */
@@ -21,6 +21,22 @@ let own: string | undefined;
 export function processStart(): string {
   own ??= startOf(process.pid)?.start ?? UNKNOWN;
   return own;
+}
+
+let ownNamespace: string | undefined;
+
+/** The number of the process-id namespace that this process is in, such as a container's; nothing where that is not known. */
+export function processNamespace(): string {
+  ownNamespace ??= numberOfNamespace();
+  return ownNamespace;
+}
+
+function numberOfNamespace(): string {
+  try {
+    return /\d+/.exec(readlinkSync('/proc/self/ns/pid'))?.[0] ?? '';
+  } catch {
+    return '';
+  }
 }
 
 /** Whether `start` tells a process from a later one with the same id. */

@@ -129,6 +129,7 @@ export class Successor {
     let isNamed = false;
     const path = logPath(this.#folder, this.#header.generation);
     const rename = (): void => {
+      this.#old.look(); // bringing it to the disk may have taken long: another may own the folder by now
       try {
         this.#files.rename(this.#temporary, path);
         isNamed = true;
