@@ -222,6 +222,29 @@ describe('while a transfer goes on', () => {
     }
     expect(written).toEqual([1, 3, 4, 6, 7]);
   });
+
+  it('it is written down once, also when that is asked for amid the write, and again by one of many if it failed', async () => {
+    const written: unknown[] = [];
+    const fail = (): Promise<never> => Promise.reject({ status: 500, name: 'oops' });
+    const checkpoints = at({
+      get: async () => Promise.reject({ status: 404, name: 'not_found' }),
+      put: async ({ last_seq }: { last_seq?: unknown }) =>
+        written.push(last_seq) === 2 ? fail() : { ok: true, id: 'x', rev: `0-${written.length}` },
+    });
+    const { signal } = new AbortController();
+    await checkpoints.resume(signal);
+    checkpoints.note(1, signal);
+    await checkpoints.flush(signal);
+    expect(written).toEqual([1]);
+    checkpoints.note(2, signal);
+    const flushed = [1, 2, 3].map(() => checkpoints.flush(signal));
+    expect((await Promise.allSettled(flushed)).map(({ status }) => status)).toEqual([
+      'rejected',
+      'fulfilled',
+      'fulfilled',
+    ]);
+    expect(written).toEqual([1, 2, 2]);
+  });
 });
 
 describe('a checkpoint that another replication writes too', () => {

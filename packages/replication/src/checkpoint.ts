@@ -346,7 +346,8 @@ export class Checkpoints {
 
   /** Writes down what was noted, if anything changed. One write at a time. */
   async flush(signal: AbortSignal): Promise<void> {
-    await this.written();
+    // No `await` between the last look and the write: of two calls at once, both would find that none is under way.
+    while (this.#writing !== undefined) await this.written();
     if (!this.behind) return;
     this.#writing = this.#write(this.#noted!, signal);
     try {
