@@ -53,6 +53,26 @@ describe('waiting', () => {
     expect(asked).toEqual([0, 100, 0]);
   });
 
+  it('is a first one again after a live feed that held, and no sooner', async () => {
+    const asked: number[] = [];
+    const backOff = new BackOff((delay) => {
+      asked.push(delay);
+      return delay + 100;
+    });
+    for (const held of [0, 7_000, 9_000, 7_000]) {
+      backOff.caughtUp();
+      await vi.advanceTimersByTimeAsync(held / 2);
+      // More changes came.
+      backOff.caughtUp();
+      await vi.advanceTimersByTimeAsync(held / 2);
+      await lasts(backOff.wait(undefined, never));
+    }
+    // What an earlier feed did does not count for an attempt that came to none.
+    await vi.advanceTimersByTimeAsync(9_000);
+    await lasts(backOff.wait(undefined, never));
+    expect(asked).toEqual([0, 100, 0, 100, 200]);
+  });
+
   it('is the usual one where the function gives no time, and never more than ten minutes', async () => {
     for (const odd of [Number.NaN, -1, '5', '', undefined, null, {}, true, Promise.resolve(5), 10n]) {
       const backOff = new BackOff((() => odd) as never);

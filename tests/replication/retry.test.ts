@@ -118,6 +118,28 @@ describe('retry', () => {
     expect(delays).toEqual([0, 0, 0, 0]);
   });
 
+  it('waits longer while its feed fails as soon as it has begun, as that of a server with too many', async () => {
+    const [a, b] = await openTwo();
+    await fill(a, 5);
+    const delays: number[] = [];
+    const back_off_function = (delay: number): number => delays.push(delay);
+    const full = (): never => {
+      throw statusError(503, 'service_unavailable');
+    };
+    const source = peer(a, {
+      changes: (options: { live?: boolean }) => (options.live ? full() : a.changes(options as never)),
+    });
+    const replication = start(source, b, { retry: true, back_off_function });
+    while (delays.length < 5) await next(replication, 'paused');
+    // With the first attempt something was transferred.
+    expect(delays).toEqual([0, 1, 2, 3, 4]);
+    // What comes is transferred all the same, and is a success.
+    await fill(a, 1, 5);
+    while (delays.length < 7) await next(replication, 'paused');
+    expect(delays.slice(5).filter((delay) => delay === 0)).toHaveLength(1);
+    expect((await b.info()).doc_count).toBe(6);
+  });
+
   it('hears of a connection lost while idle as of any pause, with the error', async () => {
     const [a, b] = await openTwo();
     let down = false;

@@ -39,6 +39,8 @@ export class BackOff {
   readonly #next: ((delay: number) => number) | undefined;
   #delay = 0;
   #failures = 0;
+  /** When a live feed began to wait for changes. */
+  #feedBegan: number | undefined;
 
   /** @param next the user's own function; it is asked every time, and what it throws ends the replication */
   constructor(next?: (delay: number) => number) {
@@ -51,8 +53,18 @@ export class BackOff {
     this.#failures = 0;
   }
 
+  /**
+   * All is transferred, and a live feed waits for more. Where it fails at once, as that of a server with too many feeds does, this is no
+   * success yet: the attempt that follows would come as far, without end. It is one if it holds for as long as one would have waited.
+   */
+  caughtUp(): void {
+    this.#feedBegan ??= performance.now();
+  }
+
   /** Waits as this failure asks for. Ends early, without an error, when `signal` is aborted. */
   async wait(error: unknown, signal: AbortSignal): Promise<void> {
+    if (this.#feedBegan !== undefined && performance.now() - this.#feedBegan >= SOON_MS) this.reset();
+    this.#feedBegan = undefined;
     const own = this.#next?.(this.#delay);
     // What is no time to wait (NaN, a promise, nothing) must not make us ask without end: as if nothing had been said.
     const next = ++this.#failures > PATIENCE && isAnswered(error) ? rarely : soon;

@@ -117,7 +117,7 @@ async function transferChanges(
     if (chunk.end?.caughtUp && settings.live) {
       failures.end();
       await checkpoints.flush(writing);
-      run.backOff.reset();
+      run.backOff.caughtUp();
       run.denied.clear();
       run.overwritten = 0;
       // The next batch may be on its way.
