@@ -3,6 +3,7 @@
  * page is looked at after a while, and when the machine wakes. The page is a stub, the clock is fake.
  */
 
+import { remote } from '@settledb/remote';
 import { runCode } from '@settledb/replication';
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { bringAll } from '../../packages/core/src/database/static';
@@ -13,6 +14,7 @@ import {
   type Replication,
   replicate,
 } from '../../packages/replication/src/index';
+import { ORIGIN, testServer } from '../remote/support';
 import { type AnyDatabase, fill, openTwo, peer } from './databases';
 
 class Page extends EventTarget {
@@ -187,6 +189,24 @@ describe('a transfer', () => {
     await vi.advanceTimersByTimeAsync(10_000);
     expect(await replication).toMatchObject({ docs_written: 3 });
     expect(replication.status().attempts).toBe(1);
+  });
+
+  it('that has not even found its server is begun anew on another connection', async () => {
+    const [a] = await openTwo();
+    await fill(a, 3);
+    const server = testServer();
+    let asked = 0;
+    const fetch: typeof globalThis.fetch = (url, init) => {
+      // Whether the database is there at all.
+      const isFirst = url === `${ORIGIN}/db` && ++asked === 1;
+      return isFirst ? new Promise(() => undefined) : server.fetch(url, init);
+    };
+    const replication = begin(a, remote(`${ORIGIN}/db`, { fetch }));
+    await turns();
+    expect(asked).toBe(1);
+    await wakeAndWait();
+    expect(await replication).toMatchObject({ docs_written: 3 });
+    expect(replication.status().attempts).toBe(2);
   });
 
   it.each([

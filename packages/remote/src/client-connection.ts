@@ -43,7 +43,7 @@ export class Connection {
   async ready(signal?: AbortSignal): Promise<Http> {
     const { reads, writes } = this.#open();
     signal?.throwIfAborted();
-    if (!this.#found) await untilAborted(untilAborted(this.#find(writes), reads.ending), signal);
+    if (!this.#found) await untilAborted(this.#find(writes, signal), reads.ending);
     return reads;
   }
 
@@ -59,7 +59,7 @@ export class Connection {
   ): Promise<T> {
     const { writes } = this.#open();
     signal?.throwIfAborted();
-    const call = found ? work(writes) : untilAborted(this.#find(writes), signal).then(() => work(writes));
+    const call = found ? work(writes) : this.#find(writes, signal).then(() => work(writes));
     this.#writing.add(call);
     try {
       return await call;
@@ -106,18 +106,20 @@ export class Connection {
     return this.#ways;
   }
 
-  /** One request serves all calls; a failed one is not remembered. */
-  #find(http: Http): Promise<void> {
-    this.#setup ??= setUp(http).then(
-      () => {
-        this.#found = true;
-      },
-      (error: unknown) => {
-        this.#setup = undefined;
-        throw error;
-      },
-    );
-    return this.#setup;
+  /**
+   * One request serves all calls; a failed one is not remembered. Neither is one that a caller has given up: a replication does when the
+   * network is back, and its next attempt must not wait for a connection that has died.
+   */
+  async #find(http: Http, signal: AbortSignal | undefined): Promise<void> {
+    this.#setup ??= setUp(http);
+    const setup = this.#setup;
+    try {
+      await untilAborted(setup, signal);
+      this.#found = true;
+    } catch (error) {
+      if (this.#setup === setup) this.#setup = undefined;
+      throw error;
+    }
   }
 }
 
