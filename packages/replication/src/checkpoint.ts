@@ -185,7 +185,7 @@ class Side {
 
   async write(session: Session, marks: CheckpointMarks, signal: AbortSignal): Promise<void> {
     if (this.refuses) return;
-    await this.#checkPlace(signal);
+    await this.checkPlace(signal);
     for (let tries = 1; !this.refuses; tries++) {
       const doc = { ...recorded(this.#doc, session, marks), ...revOf(this.#doc) };
       try {
@@ -207,8 +207,12 @@ class Side {
     this.#seenAt = Date.now();
   }
 
-  /** A new checkpoint meets no conflict anywhere; and CouchDB does not compare the revisions of `_local` documents at all. */
-  async #checkPlace(signal: AbortSignal): Promise<void> {
+  /**
+   * A new checkpoint meets no conflict anywhere; and CouchDB does not compare the revisions of `_local` documents at all.
+   *
+   * @throws if another database lies here now, or an older state of it
+   */
+  async checkPlace(signal: AbortSignal): Promise<void> {
     if (this.#lost !== undefined) throw this.#lost;
     if (this.#doc !== undefined) {
       if (Math.abs(Date.now() - this.#seenAt) >= INTERVAL_MS) await this.#readAgain(signal);
@@ -350,6 +354,18 @@ export class Checkpoints {
     while (this.#writing !== undefined) await this.written();
     if (!this.behind) return;
     this.#writing = this.#write(this.#noted!, signal);
+    try {
+      await this.#writing;
+    } finally {
+      this.#writing = undefined;
+    }
+  }
+
+  /** Looks whether the target still is the database that acknowledged what is written down: {@link replaced} says so. One look or write at a time. */
+  async checkTarget(signal: AbortSignal): Promise<void> {
+    while (this.#writing !== undefined) await this.written();
+    if (this.#mute || this.#target === undefined || this.#target.refuses) return;
+    this.#writing = this.#target.checkPlace(signal);
     try {
       await this.#writing;
     } finally {

@@ -13,6 +13,7 @@ import { checkPeer, firstText, isClosed, isRefusal, type Peer, statusOf } from '
 import type { Progress } from './progress';
 import { replicationId } from './replication-id';
 import { RevSet } from './rev-set';
+import { whenSetBack } from './set-back';
 import { type Run, transfer } from './transfer';
 import { onWake } from './wake';
 
@@ -74,7 +75,7 @@ async function repeat(run: Run): Promise<void> {
       return await attempt(run, reading);
     } catch (error) {
       if (feed.cancelled) return;
-      if (reading.signal.reason === WOKEN) continue;
+      if (reading.signal.reason === ANEW) continue;
       if (error instanceof Overwritten && ++run.overwritten <= OVERWRITTEN_TRIES) continue;
       const failure = error instanceof Failure ? error : new Failure(error);
       if (!settings.retry || isFinal(failure, run)) throw failure;
@@ -110,11 +111,15 @@ async function attempt(run: Run, reading: AbortController): Promise<void> {
   const onCancel = (): void => end();
   feed.signal.addEventListener('abort', onCancel);
   const signals = [reading.signal, writing.signal];
-  const leave = run.settings.retry ? endWhenWoken(run, signals, () => end(WOKEN)) : () => undefined;
+  const leaves: (() => void)[] = [];
+  const { retry } = run.settings;
+  const again = (): void => end(ANEW);
+  if (retry) leaves.push(endWhenWoken(run, signals, again));
   let checkpoints: Checkpoints | undefined;
   try {
     const start = await handshake(run, reading.signal);
     checkpoints = start.checkpoints;
+    if (retry) leaves.push(whenSetBack(run.progress, checkpoints, reading.signal, again));
     await transfer(run, start, reading.signal, writing.signal);
   } catch (error) {
     end();
@@ -130,18 +135,18 @@ async function attempt(run: Run, reading: AbortController): Promise<void> {
     if (checkpoints?.replaced) run.progress.lastSeq = undefined;
     throw error;
   } finally {
-    leave();
+    for (const leave of leaves) leave();
     feed.signal.removeEventListener('abort', onCancel);
     clearTimeout(timer);
     reading.abort();
   }
 }
 
-/** Why an attempt is replaced by another at once: nothing failed, but its connections may be dead. */
-const WOKEN = new DatabaseError({
+/** Why an attempt is replaced by another at once: nothing failed, but its connections may be dead, or its target is not the one it was. */
+const ANEW = new DatabaseError({
   status: 503,
-  name: 'woken',
-  reason: 'The network is back: connecting anew',
+  name: 'anew',
+  reason: 'The network is back, or the target was set back: connecting anew',
 });
 
 /** After a wake-up, a live feed that waits is asked for anew at once; a transfer only when nothing arrives any more. */
