@@ -161,4 +161,21 @@ describe('a document that cannot be fetched', () => {
     expect((await failureOf(replicate(source, b))).result).toMatchObject({ docs_written: 0, last_seq: 0 });
     expect(requests).toBeLessThanOrEqual(12);
   });
+
+  it.each([
+    500, 413,
+  ])('is waited for, though it is alone, while requests for any fail (%i)', async (status) => {
+    const [a, b] = await openTwo();
+    await fill(a, 1);
+    let failing = 50;
+    const source = peer(a, {
+      bulkGet: (request: never) => {
+        if (failing-- > 0) throw statusError(status, 'out of time');
+        return a.bulkGet(request);
+      },
+    });
+    const options = { retry: true, back_off_function: () => 0 };
+    expect(await replicate(source, b, options)).toMatchObject({ ok: true, docs_read: 1, docs_written: 1 });
+    expect(failing).toBe(-1);
+  });
 });

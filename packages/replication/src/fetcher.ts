@@ -4,7 +4,7 @@
  * Every revision asked for is accounted for: it is there (or a successor on its branch is), it has failed, or the source
  * itself says that it no longer has it. None is skipped in silence.
  */
-import { apartLength, type BulkGetOptions, SPLIT, takesApart } from '@settledb/core';
+import { apartLength, type BulkGetOptions, SPLIT, takesApart, uuid } from '@settledb/core';
 import {
   canStream,
   hasAttachments,
@@ -26,6 +26,7 @@ import {
   isNotFound,
   type MissingRev,
   type Peer,
+  statusOf,
 } from './peer';
 import type { Progress } from './progress';
 import { RevSet } from './rev-set';
@@ -266,6 +267,7 @@ export class Fetcher {
       if (!mayConcernOne(error) || splits.left-- <= 0) throw error;
       const [only] = asked;
       if (asked.length === 1 && only !== undefined) {
+        if (!(await this.#failsFor(only, options, error))) throw error;
         const own = [{ error: failureOf(error, only) }];
         return [{ own, all: own }];
       }
@@ -273,6 +275,22 @@ export class Fetcher {
       const lower = await this.#bulkGet(asked.slice(0, middle), options, splits);
       const upper = await this.#bulkGet(asked.slice(middle), options, splits);
       return [...lower, ...upper];
+    }
+  }
+
+  /**
+   * Whether a request failed for the only document it was about: then it succeeds for one that nobody has. A server that fails for all, as a
+   * cluster that is out of time does with 500, is waited for like any other that is in trouble; on a document, one gives up in the end.
+   */
+  async #failsFor({ rev }: Requested, options: BulkGetOptions, error: unknown): Promise<boolean> {
+    const signal = this.#signal;
+    const request = { docs: [{ id: uuid(), rev }], revs: true, ...options, signal };
+    try {
+      await ask(signal, () => this.#source.bulkGet(request));
+      return true;
+    } catch (other) {
+      signal.throwIfAborted();
+      return statusOf(other) !== statusOf(error);
     }
   }
 }
