@@ -52,6 +52,7 @@ describe('pathOf', () => {
       { start: '1', ids: ['a'] },
       { start: 1, ids: 'a' },
       { start: 1, ids: [1] },
+      { start: 3, ids: Object.assign(['c'], { 2: 'a' }) }, // with a hole
       { start: 1, ids: ['a-b'] },
       { start: 1.5, ids: ['a'] },
       { ids: ['a'] },

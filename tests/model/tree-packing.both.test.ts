@@ -60,7 +60,8 @@ describe('packing', () => {
 
   it('refuses what was not packed, or was cut', () => {
     const packed = packTree(mergeAll([{ generation: 3, hashes: ['c', 'b', 'a'], deleted: true }]));
-    for (const text of ['', 'x', '{}', '9', '09,1:', packed.slice(0, -1), `${packed}0`]) {
+    const short = ['42,2:1:b', '42,2:1:b-4:', '42,2:1:bx:'];
+    for (const text of ['', 'x', '{}', '9', '09,1:', packed.slice(0, -1), `${packed}0`, ...short]) {
       expect(() => unpackTree(text)).toThrow(/damaged/);
     }
   });

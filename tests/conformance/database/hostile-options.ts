@@ -291,6 +291,7 @@ function histories(context: Context): void {
     'of another generation': { start: 5, ids: ['b', 'a'] },
     'longer than its generation': { start: 2, ids: ['b', 'a', 'z', 'y'] },
     'with ids that are no texts': { start: 2, ids: ['b', 5] },
+    'with a hole among its ids': { start: 2, ids: Object.assign(new Array(2), { 0: 'b' }) },
     'with ids that have dashes': { start: 2, ids: ['b', '1-a'] },
     'with a start that is text': { start: '2', ids: ['b', 'a'] },
     'that goes in a circle': { start: 2, ids: ['b', 'b'] },

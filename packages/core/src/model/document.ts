@@ -2,6 +2,7 @@
 
 import type { RevPath } from './chain';
 import { badRequest, corrupt, invalidRev } from './errors';
+import { isTexts } from './kinds';
 import { MAX_GENERATION, parseRev } from './revision';
 import type { DocMeta, ExistingDoc, Revisions } from './types';
 
@@ -54,9 +55,9 @@ export function pathOf(rev: string, deleted: boolean, revisions: Revisions | und
   }
   // Null, from a hostile or careless sender, is treated like any malformed value.
   const { start, ids } = revisions ?? ({} as Revisions);
-  if (!Number.isSafeInteger(start) || start < 1 || !Array.isArray(ids) || ids.length === 0) throw malformed();
+  if (!Number.isSafeInteger(start) || start < 1 || !isTexts(ids) || ids.length === 0) throw malformed();
   if (start > MAX_GENERATION) throw invalidRev();
-  if (!ids.every((id) => typeof id === 'string' && !id.includes('-'))) throw malformed();
+  if (ids.some((id) => id.includes('-'))) throw malformed();
   return { generation: start, hashes: ids.slice(0, start), deleted };
 }
 

@@ -7,5 +7,8 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 
 /** A list of strings. */
 export function isTexts(value: unknown): value is string[] {
-  return Array.isArray(value) && value.every((item) => typeof item === 'string');
+  if (!Array.isArray(value)) return false;
+  // `every` would pass over a hole, which is no string.
+  for (const item of value) if (typeof item !== 'string') return false;
+  return true;
 }

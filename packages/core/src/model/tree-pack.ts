@@ -60,6 +60,7 @@ function readHashes(packed: string, from: number, count: number, mixed: boolean,
     if (mixed) {
       const colon = packed.indexOf(':', at);
       length = Number(packed.slice(at, colon));
+      if (!(colon >= 0 && length >= 0)) throw damaged(at); // it would be read from the beginning again, and without end
       at = colon + 1;
     }
     const end = at + length;
