@@ -78,6 +78,15 @@ describe('a document as it is now', () => {
     expect(edit(kept, true)).toEqual(expected);
   });
 
+  it('has the history that it had', () => {
+    const given = { _id: 'a', _rev: '2-b', _revisions: { start: 2, ids: ['b', 'a'] } };
+    const expected = edit(given, false);
+    const kept = asOfNow(given);
+    given._revisions.ids[0] = 'z';
+    given._revisions.start = 7;
+    expect(edit(kept, false)).toEqual(expected);
+  });
+
   it('leaves arguments alone that hold no documents', () => {
     for (const given of [undefined, null, 5, 'a', {}, { docs: 5 }, { docs: null }])
       expect(allAsOfNow(given)).toBe(given);
