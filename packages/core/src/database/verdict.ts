@@ -1,5 +1,6 @@
 /** What a filter function says of a document, the same for databases here and behind a URL. */
 import { badRequest, thrownText } from '../model/errors';
+import { isPromise } from '../model/split-doc';
 import type { ExistingDoc } from '../model/types';
 import type { FilterFunction } from './database';
 
@@ -17,9 +18,12 @@ export function verdict(filter: FilterFunction, doc: Doc, query?: Record<string,
   throw badRequest('Filter function returned a promise: it must say at once whether the document passes');
 }
 
-/** Whether a function that should answer at once was async. What its promise comes to does not matter then: nobody need handle it. */
+/**
+ * Whether a function that should answer at once was async. What its promise comes to does not matter then: nobody need handle it. A
+ * promise of any kind: where a library has put its own in place of the platform's (zone.js), that of an async function is no instance.
+ */
 export function isLate(said: unknown): boolean {
-  if (!(said instanceof Promise)) return false;
-  said.catch(() => {});
+  if (!isPromise(said)) return false;
+  Promise.resolve(said).catch(() => {});
   return true;
 }

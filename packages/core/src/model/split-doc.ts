@@ -96,9 +96,9 @@ export function checkIsDoc(doc: unknown): asserts doc is Fields {
   if (isPromise(doc)) throw notAwaited();
 }
 
-/** Somebody forgot an `await`: a promise has no fields, so it would be stored as an empty document. */
-export const isPromise = (doc: unknown): boolean =>
-  typeof (doc as Fields | null | undefined)?.then === 'function';
+/** A promise of any kind. Where somebody forgot an `await`: it has no fields, so it would be stored as an empty document. */
+export const isPromise = (value: unknown): boolean =>
+  typeof (value as Fields | null | undefined)?.then === 'function';
 
 /** The document, or, if it has its JSON made by itself, what that JSON says. */
 export const asItSays = (doc: unknown): unknown =>
