@@ -69,6 +69,55 @@ describe('allDocs', () => {
     }
   });
 
+  it('reads documents that it gives, and no others, where some were deleted', async () => {
+    const store = newStore();
+    let read = 0;
+    const counting: Store<DatabaseTables> = {
+      ...store,
+      readNow: () => undefined,
+      read: async (queries, options) => {
+        const answer = await store.read(queries, options);
+        for (const row of answer.flat() as { body?: unknown }[]) if (typeof row?.body === 'string') read += 1;
+        return answer;
+      },
+    };
+    const db = await open(counting);
+    const docs = Array.from({ length: 500 }, (_, i) => ({ _id: `d${String(i).padStart(4, '0')}`, n: i }));
+    await db.bulkDocs([...docs, { _id: 'a', _deleted: true }]);
+    const { rows } = await db.allDocs({ include_docs: true, skip: 400, limit: 5 });
+    expect(rows.map((row) => 'doc' in row && row.doc?.n)).toEqual([400, 401, 402, 403, 404]);
+    expect(read).toBeLessThanOrEqual(10); // the first read hopes that none was
+  });
+
+  it('is of one moment, whatever is written while it looks for what is not deleted', async () => {
+    const store = newStore();
+    const writer = await open(store);
+    const docs = Array.from({ length: 9 }, (_, i) => ({ _id: `d${i}`, n: i }));
+    await writer.bulkDocs([...docs, { _id: 'a', _deleted: true }]);
+    const states = [docs.map(({ _id }) => _id)];
+    let isAsked = false;
+    const racing: Store<DatabaseTables> = {
+      ...store,
+      readNow: () => undefined,
+      read: async (queries, options) => {
+        const answer = await store.read(queries, options);
+        if (!isAsked) return answer;
+        // A document is added before the others, and the last one goes.
+        const [last] = [...states[0]!].reverse();
+        const { _rev } = await writer.get(last!);
+        const _id = `c${states.length}`;
+        await writer.bulkDocs([{ _id }, { _id: last!, _rev, _deleted: true }]);
+        states.unshift([...states[0]!.slice(0, -1), _id].sort());
+        return answer;
+      },
+    };
+    const db = await open(racing);
+    isAsked = true;
+    const { rows } = await db.allDocs({ include_docs: true, skip: 4, limit: 5 });
+    expect(states.length).toBeGreaterThan(2);
+    expect(states.map((ids) => ids.slice(4, 9))).toContainEqual(rows.map((row) => row.key));
+  });
+
   it('refuses options that contradict each other or are of the wrong type', async () => {
     const db = await open();
     for (const bad of [

@@ -87,20 +87,42 @@ async function byRange(store: DatabaseStore, options: AllDocsOptions): Promise<P
     return { info: infoOf(infos), rows: [] };
   }
   const reverse = Boolean(options.descending);
-  // The first read hopes to meet no deleted documents; the next ones do without the store's skip, each with more room.
-  let page = await readDocs(store, { range, reverse, skip, limit }, options);
-  let live = page.docs.filter(isLive);
-  if (page.info.doc_del_count > 0 && (skip > 0 || (live.length < limit && page.docs.length === limit))) {
-    let room = skip + limit;
-    do {
-      room += Math.max(room, MIN_EXTRA_ROWS);
-      page = await readDocs(store, { range, reverse, limit: room }, options);
-      live = page.docs.filter(isLive).slice(skip, skip + limit);
-    } while (live.length < limit && page.docs.length === room);
-  }
-  const { info, state } = page;
+  const which = { range, reverse, skip, limit };
+  // The first read hopes to meet no deleted documents.
+  let page = await readDocs(store, which, options);
+  const { info, docs } = page;
+  const isShort = docs.length === limit && !docs.every(isLive);
+  if (info.doc_del_count > 0 && (skip > 0 || isShort)) page = await amongDeleted(store, which, options);
   const kept = keptDocs(store);
-  return { info, rows: live.map((row) => liveRow(kept, row, state, options)) };
+  const rows = page.docs.filter(isLive).map((row) => liveRow(kept, row, page.state, options));
+  return { info: page.info, rows };
+}
+
+type Which = Required<Pick<RangeQuery<'docs'>, 'range' | 'reverse' | 'skip' | 'limit'>>;
+
+async function amongDeleted(store: DatabaseStore, which: Which, options: AllDocsOptions): Promise<DocsRead> {
+  // First without the documents: of those that are skipped, or read in vain, none is wanted. Then those that are, by their ids.
+  if (options.include_docs && Number.isFinite(which.limit)) {
+    const { info, docs } = await liveRows(store, which, { signal: options.signal });
+    const page = await readDocs(store, { keys: docs.map(({ id }) => id) }, options);
+    if (page.info.update_seq === info.update_seq) return page;
+  }
+  return liveRows(store, which, options);
+}
+
+/** Does without the store's skip, with more room each time. */
+async function liveRows(
+  store: DatabaseStore,
+  { range, reverse, skip, limit }: Which,
+  options: AllDocsOptions,
+) {
+  let room = skip + limit;
+  for (;;) {
+    room += Math.max(room, MIN_EXTRA_ROWS);
+    const page = await readDocs(store, { range, reverse, limit: room }, options);
+    const docs = page.docs.filter(isLive).slice(skip, skip + limit);
+    if (docs.length === limit || page.docs.length < room) return { ...page, docs };
+  }
 }
 
 /** The least number of rows added for deleted documents in the way: reading a few more costs nearly nothing. */
