@@ -57,6 +57,43 @@ describe('the body of a past revision that comes after a compaction', () => {
 });
 
 describe('compact', () => {
+  it('drops the bodies of documents with long histories in slices', async () => {
+    const store = newStore();
+    const slices: number[] = [];
+    const db = await open({
+      ...store,
+      write: (queries, plan, options) =>
+        store.write(
+          queries,
+          (found) => {
+            const made = plan(found);
+            const gone = made.writes.flatMap((each) => (each.into === 'bodies' ? (each.delete ?? []) : []));
+            if (gone.length > 0) slices.push(gone.length);
+            return made;
+          },
+          options,
+        ),
+    });
+    const hashes = Array.from({ length: 1_000 }, (_, i) => `${i}`);
+    const ids = Array.from({ length: 6 }, (_, i) => `d${i}`);
+    const docs = ids.flatMap((_id) =>
+      hashes.map((_, i) => path(_id, ...hashes.slice(Math.max(0, i - 1), i + 1))),
+    );
+    for (const [i, doc] of docs.entries()) Object.assign(doc._revisions!, { start: (i % 1_000) + 1 });
+    await db.bulkDocs(docs, { new_edits: false });
+    const rev = '1000-999';
+    expect(await db.get('d5', { rev: '999-998' })).toMatchObject({ text: '997998' });
+    await db.compact();
+    // The store of the test makes each plan twice.
+    expect(slices.reduce((sum, n) => sum + n, 0)).toBe(2 * 6 * 999);
+    expect(Math.max(...slices)).toBeLessThanOrEqual(5_000);
+    for (const id of ids) {
+      expect(await db.get(id)).toMatchObject({ _rev: rev });
+      await expect(db.get(id, { rev: '999-998' })).rejects.toMatchObject({ status: 404 });
+    }
+    expect(await db.get('_local/compaction')).toMatchObject({ last_seq: 6_000 });
+  });
+
   it('drops past bodies since the position in _local/compaction, and moves it', async () => {
     const store = newStore();
     const db = await open(store);
