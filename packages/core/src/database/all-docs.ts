@@ -90,34 +90,25 @@ async function byRange(store: DatabaseStore, options: AllDocsOptions): Promise<P
   const which = { range, reverse, skip, limit };
   // The first read hopes to meet no deleted documents.
   let page = await readDocs(store, which, options);
-  const { info, docs } = page;
-  const isShort = docs.length === limit && !docs.every(isLive);
-  if (info.doc_del_count > 0 && (skip > 0 || isShort)) page = await amongDeleted(store, which, options);
+  const isShort = page.docs.length === limit && !page.docs.every(isLive);
+  if (page.info.doc_del_count > 0 && (skip > 0 || isShort)) page = await amongDeleted(store, which, options);
+  const { info, docs, state } = page;
   const kept = keptDocs(store);
-  const rows = page.docs.filter(isLive).map((row) => liveRow(kept, row, page.state, options));
-  return { info: page.info, rows };
+  return { info, rows: docs.filter(isLive).map((row) => liveRow(kept, row, state, options)) };
 }
 
 type Which = Required<Pick<RangeQuery<'docs'>, 'range' | 'reverse' | 'skip' | 'limit'>>;
 
+/** The live rows asked for. It does without the store's skip, and reads with more room each time. */
 async function amongDeleted(store: DatabaseStore, which: Which, options: AllDocsOptions): Promise<DocsRead> {
+  const { range, reverse, skip, limit } = which;
   // First without the documents: of those that are skipped, or read in vain, none is wanted. Then those that are, by their ids.
-  if (options.include_docs && Number.isFinite(which.limit)) {
-    const { info, docs } = await liveRows(store, which, { signal: options.signal });
-    const page = await readDocs(store, { keys: docs.map(({ id }) => id) }, options);
+  if (options.include_docs && limit < Number.POSITIVE_INFINITY) {
+    const { info, docs } = await amongDeleted(store, which, { signal: options.signal });
+    const page = await readDocs(store, { keys: docs.map((row) => row!.id) }, options); // each is live
     if (page.info.update_seq === info.update_seq) return page;
   }
-  return liveRows(store, which, options);
-}
-
-/** Does without the store's skip, with more room each time. */
-async function liveRows(
-  store: DatabaseStore,
-  { range, reverse, skip, limit }: Which,
-  options: AllDocsOptions,
-) {
-  let room = skip + limit;
-  for (;;) {
+  for (let room = skip + limit; ; ) {
     room += Math.max(room, MIN_EXTRA_ROWS);
     const page = await readDocs(store, { range, reverse, limit: room }, options);
     const docs = page.docs.filter(isLive).slice(skip, skip + limit);

@@ -1,5 +1,5 @@
 /** What calls that have to wait were given: taken when the call is made, so what the caller makes of it meanwhile has no effect. */
-import { SPLIT, type SplitDoc, splitDoc } from './split-doc';
+import { SPLIT, splitDoc } from './split-doc';
 
 /**
  * A document as it is now; the data of its attachments is read later. What would be refused stays as it is, and is refused when it is
@@ -7,9 +7,9 @@ import { SPLIT, type SplitDoc, splitDoc } from './split-doc';
  */
 export function asOfNow(given: unknown): unknown {
   try {
-    const { revisions, ...parts } = splitDoc(given);
-    const split: SplitDoc = revisions === undefined ? parts : { ...parts, revisions: askedNow(revisions) };
-    return { _id: split.id, _rev: split.rev, [SPLIT]: split };
+    const split = splitDoc(given);
+    const kept = { ...split, revisions: askedNow(split.revisions) };
+    return { _id: split.id, _rev: split.rev, [SPLIT]: kept };
   } catch {
     return given;
   }
