@@ -157,6 +157,37 @@ describe('reads', () => {
     expect(reads).toBeGreaterThan(2);
   });
 
+  it('say which revisions there are without reading their bodies', async () => {
+    const store = newStore();
+    let read = 0;
+    const db = await open({
+      ...store,
+      readNow: () => undefined,
+      read: async (queries, options) => {
+        const answer = await store.read(queries, options);
+        for (const row of answer.flat() as { body?: unknown }[]) if (typeof row?.body === 'string') read += 1;
+        return answer;
+      },
+    });
+    await db.bulkDocs([path('a', '1'), path('a', '1', '2'), path('a', '1', '2', '3', '4')], {
+      new_edits: false,
+    });
+    read = 0;
+    const { _revs_info } = await db.get('a', { revs_info: true });
+    expect(_revs_info?.map(({ rev, status }) => `${rev} ${status}`)).toEqual([
+      '4-4 available',
+      '3-3 missing',
+      '2-2 available',
+      '1-1 available',
+    ]);
+    expect(read).toBe(2); // the winner's, once to see the tree
+    const past = await db.get('a', { rev: '2-2', revs_info: true });
+    expect(past).toMatchObject({
+      text: '12',
+      _revs_info: [{ status: 'available' }, { status: 'available' }],
+    });
+  });
+
   it('answer bulkGet entry by entry, wrong ones too', async () => {
     const db = await open();
     await db.bulkDocs([path('x', '1', 'a'), path('x', '1', 'b'), path('p', '1')], { new_edits: false });

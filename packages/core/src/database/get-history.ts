@@ -43,12 +43,14 @@ async function getRev(
     if (wanted === undefined) return document.row.rev;
     return (options.latest && leavesBelow(document.tree, wanted)[0]?.rev) || wanted;
   };
-  const choose = (document: KnownDoc): Rev[] => {
-    const rev = pick(document);
-    return options.revs_info ? [rev, ...ancestors(document.tree, rev)] : [rev];
+  const request = {
+    id,
+    guess: wanted === undefined ? [] : [wanted],
+    choose: (document: KnownDoc): Rev[] => [pick(document)],
+    mention: (document: KnownDoc): Rev[] =>
+      options.revs_info ? ancestors(document.tree, pick(document)) : [],
   };
-  const guess = wanted === undefined ? [] : [wanted];
-  const [document] = await readRevisions(store, [{ id, guess, choose }], options);
+  const [document] = await readRevisions(store, [request], options);
   if (document === undefined) throw notFound('missing', id);
   if (wanted === undefined && document.row.deleted) throw notFound('deleted', id);
   const rev = pick(document);
@@ -133,7 +135,7 @@ function metaOf(document: KnownDoc, rev: Rev, options: MetaOptions): Partial<Doc
 function revsInfo(document: KnownDoc, rev: Rev): RevInfo[] {
   return ancestors(document.tree, rev).map((each) => ({
     rev: each,
-    status: document.body(each) === undefined ? 'missing' : 'available',
+    status: document.hasBody(each) ? 'available' : 'missing',
   }));
 }
 
