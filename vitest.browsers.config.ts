@@ -18,6 +18,8 @@ const STORAGE = [
   'tests/dump/dump-indexeddb.browser.test.ts',
   'tests/mango/conformance-indexeddb.browser.test.ts',
   'tests/views-indexeddb.browser.test.ts',
+  // What the simulated platform of `tests/simulated` is held to.
+  'tests/simulated/*.both.test.ts',
   // Whose turn is next is each engine's own matter.
   'tests/settledb/turns.both.test.ts',
 ];

@@ -1,0 +1,197 @@
+/**
+ * What a program in one tab does: it opens the database, writes, reads, compacts, sweeps, closes and opens again. It notes each call until it
+ * has settled, and each error that a program should never see.
+ */
+
+import type { indexeddb } from '@settledb/adapter-indexeddb';
+import type { openLogStore } from '@settledb/engine';
+import type { Model } from './model';
+import type { Tab } from './platform/tab';
+import type { World } from './platform/world';
+import { Reader, type Rows, schema, type TrialStore } from './rows';
+import { type Serial, Writer } from './writer';
+
+/** What the program in each tab exports. */
+export interface EngineExports {
+  readonly indexeddb: typeof indexeddb;
+  readonly openLogStore: typeof openLogStore;
+}
+export const ENGINE = `
+  export { indexeddb } from './adapters/indexeddb/src/index';
+  export { openLogStore } from './packages/engine/src/index';
+`;
+
+/** The name of the database. */
+export const NAME = 'db';
+/** Small, so that texts have to be loaded. */
+const TEXT_CACHE_LENGTH = 2_000;
+/** Tries at opening, with pauses: a storage that is taken away for a while, or full. */
+const OPENINGS = 5;
+const PAUSE_MS = 500;
+/** What may be refused, whatever a program does. */
+const EXPECTED = ['io', 'closed', 'quota_exceeded', 'content_gone', 'evicted', 'not_found'];
+
+export class Life {
+  readonly tab: Tab;
+  /** Calls that have not settled, and since when. */
+  readonly running = new Map<object, string>();
+  isOver = false;
+  readonly #world: World;
+  readonly #model: Model;
+  readonly #exports: EngineExports;
+  readonly #writer: Writer;
+  readonly #hasContent: boolean;
+  /** Some people are in no hurry. */
+  readonly #pace: number;
+  readonly #steps = new Set<Promise<void>>();
+  #leaving: Promise<void> | undefined;
+  #store: TrialStore | undefined;
+  #reader: Reader | undefined;
+
+  constructor(
+    world: World,
+    model: Model,
+    tab: Tab,
+    exports: EngineExports,
+    serial: Serial,
+    hasContent: boolean,
+  ) {
+    this.tab = tab;
+    this.#world = world;
+    this.#model = model;
+    this.#exports = exports;
+    this.#writer = new Writer(world, model, tab, serial);
+    this.#hasContent = hasContent;
+    this.#pace = world.random.chance(0.5) ? 1 : 6;
+  }
+
+  get reader(): Reader {
+    return this.#reader!;
+  }
+
+  get store(): TrialStore {
+    return this.#store!;
+  }
+
+  async run(untilMs: number): Promise<void> {
+    const { random } = this.#world;
+    await this.open();
+    while (this.#world.now < untilMs) {
+      await this.#leaving;
+      if (this.#store === undefined) break;
+      const doing = this.#step(random.next()).finally(() => this.#steps.delete(doing));
+      this.#steps.add(doing);
+      // Mostly one call after the other; others beside it, or long before.
+      if (random.chance(0.85)) await doing;
+      if (random.chance(0.3)) await this.tab.sleep(random.next() * 40 * this.#pace);
+      if (random.chance(0.02)) await this.tab.sleep(random.next() * 1500 * this.#pace);
+      this.#now();
+    }
+    await Promise.all(this.#steps);
+    await this.close();
+    this.isOver = true;
+  }
+
+  async open(): Promise<void> {
+    const { indexeddb, openLogStore } = this.#exports;
+    for (let i = 0; i < OPENINGS && this.#store === undefined; i++) {
+      await this.call('open', async () => {
+        const opening = indexeddb().open(NAME);
+        this.#store = await openLogStore<Rows>(opening, schema, { textCacheLength: TEXT_CACHE_LENGTH });
+      });
+      if (this.#store === undefined) await this.tab.sleep(PAUSE_MS);
+    }
+    if (this.#store === undefined) return;
+    this.#reader = new Reader(this.#world, this.#model, this.tab.name, this.#store);
+    // Not always, as who listens asks more.
+    if (this.#world.random.chance(0.5)) this.#store.watch(() => this.#now());
+  }
+
+  async close(): Promise<void> {
+    const store = this.#store;
+    this.#store = undefined;
+    if (store !== undefined) await this.call('close', () => store.close());
+  }
+
+  /** @returns its error, if it failed with one that may be */
+  async call(what: string, work: () => Promise<unknown>): Promise<Error | undefined> {
+    const call = {};
+    this.running.set(call, `${what} since ${this.#world.now.toFixed(0)}`);
+    try {
+      await work();
+      return undefined;
+    } catch (cause) {
+      return this.#failed(what, cause as Error);
+    } finally {
+      this.running.delete(call);
+    }
+  }
+
+  async #step(chance: number): Promise<void> {
+    const store = this.#store!;
+    const reader = this.#reader!;
+    let error: Error | undefined;
+    if (chance < 0.5) error = await this.call('write', () => this.#writer.write(store, this.#hasContent));
+    else if (chance < 0.6) error = await this.call('read all', () => reader.all());
+    else if (chance < 0.88) error = await this.call('read some', () => reader.some());
+    else if (chance < 0.9) error = await this.call('compact', () => store.compact());
+    else if (chance < 0.91 && this.#hasContent) error = await this.call('sweep', () => this.sweep());
+    else if (chance < 0.925 && this.#hasContent) error = await this.call('contents', () => reader.contents());
+    else if (chance < 0.945) await this.#leave();
+    else this.#now();
+    // As a program that is told that its database is gone: it opens the next.
+    if (error?.name === 'closed' && this.#store === store) await this.#leave();
+  }
+
+  async sweep(): Promise<boolean> {
+    return this.store.blobs.sweep(() => this.reader.places());
+  }
+
+  /** One at a time, whoever asks for it. */
+  #leave(): Promise<void> {
+    this.#leaving ??= this.#leaveOnce().finally(() => {
+      this.#leaving = undefined;
+    });
+    return this.#leaving;
+  }
+
+  /** Writes all rows into another database, and makes it small. */
+  async copy(name: string): Promise<void> {
+    const { indexeddb, openLogStore } = this.#exports;
+    const [meta, docs, past] = await this.store.read([
+      { from: 'meta', range: {} },
+      { from: 'docs', range: {}, texts: true },
+      { from: 'past', range: {}, texts: true },
+    ]);
+    const copy = await openLogStore<Rows>(indexeddb().open(name), schema);
+    const writes = [
+      { into: 'meta', put: meta },
+      { into: 'docs', put: docs },
+      { into: 'past', put: past },
+    ] as const;
+    await copy.write([], () => ({ writes, value: undefined }));
+    await copy.compact();
+    await copy.close();
+  }
+
+  async #leaveOnce(): Promise<void> {
+    await this.close();
+    await this.tab.sleep(this.#world.random.next() * 100);
+    await this.open();
+  }
+
+  #now(): void {
+    try {
+      if (this.#store !== undefined) this.#reader?.now();
+    } catch (cause) {
+      this.#failed('read now', cause as Error);
+    }
+  }
+
+  #failed(what: string, error: Error): Error {
+    this.#world.note(`${this.tab.name} ${what} failed: ${error.name} ${error.message}`);
+    if (!EXPECTED.includes(error.name))
+      this.#world.wrong(`${this.tab.name} ${what}: ${error.stack} ${(error.cause as Error)?.stack ?? ''}`);
+    return error;
+  }
+}

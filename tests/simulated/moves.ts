@@ -1,0 +1,140 @@
+/** What happens to the tabs and to their storage, whatever their programs do. */
+import type { Browser } from './platform/browser';
+import type { Tab } from './platform/tab';
+
+/** More than this many tabs at a time show nothing that these do not. */
+const TABS_MAX = 5;
+/** How long a tab stands still: mostly so short that nobody takes its lock by force, which others do after a second. */
+const SHORT_MS = 900;
+const LONG_MS = 4_000;
+
+export interface Kind {
+  /** Tabs at the beginning. */
+  readonly tabs: number;
+  /** Milliseconds between two moves, at most. */
+  readonly everyMs: number;
+  /** Rather two tabs, of which one stands still for as long as the other needs to take its lock by force. */
+  readonly isDuel?: boolean;
+  /** The storage has no room now and then. */
+  readonly fills?: boolean;
+}
+
+export class Moves {
+  readonly #browser: Browser;
+  readonly #kind: Kind;
+  readonly #spawn: () => void;
+  readonly #isBusy: (tab: Tab) => boolean;
+
+  /** @param spawn opens another tab, in which a program runs; `isBusy`: one does in this tab */
+  constructor(browser: Browser, kind: Kind, spawn: () => void, isBusy: (tab: Tab) => boolean) {
+    this.#browser = browser;
+    this.#kind = kind;
+    this.#spawn = spawn;
+    this.#isBusy = isBusy;
+  }
+
+  begin(untilMs: number): void {
+    const { world } = this.#browser;
+    const next = (): void => {
+      if (world.now > untilMs) return;
+      this.#move();
+      world.at(world.random.next() * this.#kind.everyMs, next);
+    };
+    world.at(SHORT_MS / 2, next);
+  }
+
+  /** Whatever stands still goes on, and there is room. */
+  end(): void {
+    const { world, storage } = this.#browser;
+    storage.limit = Number.POSITIVE_INFINITY;
+    storage.refuses = 0;
+    for (const tab of this.#browser.living.filter(({ isFrozen }) => isFrozen)) {
+      tab.thaw();
+      world.at(0, () => tab.tell('pageshow'), tab);
+    }
+  }
+
+  #move(): void {
+    const { world } = this.#browser;
+    const { random } = world;
+    const tabs = this.#browser.living.filter(this.#isBusy);
+    if (this.#kind.fills && random.chance(0.4)) {
+      this.#fill();
+      return;
+    }
+    const standing = tabs.filter(({ isFrozen }) => !isFrozen);
+    if (standing.length === 0) {
+      if (tabs.length < TABS_MAX) this.#spawn();
+      return;
+    }
+    const tab = random.pick(standing);
+    if (this.#kind.isDuel) this.#duel(tab, tabs);
+    else this.#trouble(tab, tabs.length, random.next());
+  }
+
+  #trouble(tab: Tab, tabs: number, chance: number): void {
+    const { world } = this.#browser;
+    const { random } = world;
+    const mayOpen = tabs < TABS_MAX;
+    if (chance < 0.3) {
+      if (mayOpen && random.chance(0.5)) world.at(random.next() * 100, this.#spawn);
+      this.#freeze(tab, random.next() * (random.chance(0.6) ? SHORT_MS : LONG_MS));
+    } else if (chance < 0.48) {
+      tab.kill();
+      if (tabs < 3) world.at(random.next() * 300, this.#spawn);
+    } else if (chance < 0.58) tab.loseConnections();
+    else if (chance < 0.72) this.#putAway(tab);
+    else if (chance < 0.8) {
+      if (mayOpen) this.#spawn();
+    } else if (chance < 0.83) tab.clock.setDate((random.next() - 0.5) * 1e8);
+    else if (chance < 0.87) tab.isHidden = random.chance(0.5);
+    else if (chance < 0.92) tab.loseChannels();
+    else world.at(random.next() * 100, () => this.#trouble(tab, tabs, random.next() * 0.5));
+  }
+
+  #freeze(tab: Tab, ms: number): void {
+    tab.freeze();
+    this.#browser.world.at(ms, () => tab.thaw());
+  }
+
+  /** As a page that goes into the back/forward cache, or that the browser freezes with a word. */
+  #putAway(tab: Tab): void {
+    const { world } = this.#browser;
+    const { random } = world;
+    const [hide, show] = random.chance(0.5)
+      ? (['pagehide', 'pageshow'] as const)
+      : (['freeze', 'resume'] as const);
+    tab.tell(hide);
+    world.at(random.next() * 20, () => tab.freeze());
+    world.at(20 + random.next() * LONG_MS, () => {
+      tab.thaw();
+      world.at(0, () => tab.tell(show), tab);
+    });
+  }
+
+  /** Only one of the others stays, or a new one comes, and one of both is killed at last. */
+  #duel(tab: Tab, tabs: readonly Tab[]): void {
+    const { world } = this.#browser;
+    const { random } = world;
+    const others = tabs.filter((other) => other !== tab);
+    for (const other of others.slice(1)) other.kill();
+    if (others.length === 0) world.at(random.next() * 60, this.#spawn);
+    const ms = random.chance(0.5) ? 950 + random.next() * 500 : random.next() * 2500;
+    this.#freeze(tab, ms);
+    world.at(ms + 500 + random.next() * 3000, () => {
+      const left = this.#browser.living.filter(this.#isBusy);
+      if (left.length > 1 && random.chance(0.7)) random.pick(left).kill();
+    });
+  }
+
+  /** There is hardly any room, or none, or some writes are refused though there is; or there is room again. */
+  #fill(): void {
+    const { storage, world } = this.#browser;
+    const { random } = world;
+    const chance = random.next();
+    storage.refuses = chance < 0.3 ? random.next() * 0.2 : 0;
+    storage.limit =
+      chance < 0.3 || chance > 0.6 ? Number.POSITIVE_INFINITY : storage.used + random.below(3_000);
+    world.note(`there is room for ${storage.limit - storage.used}, ${storage.refuses} are refused`);
+  }
+}

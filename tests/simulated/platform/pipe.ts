@@ -1,0 +1,47 @@
+/**
+ * Messages in one direction between a tab and a part of the browser: none overtakes another. To a frozen tab they wait; when it goes on,
+ * those of each pipe come in their order, and which pipe begins is a matter of chance.
+ */
+import type { Standing, World } from './world';
+
+export class Pipe {
+  readonly #world: World;
+  /** Whom it leads to, if to a tab. */
+  readonly #to: Standing | undefined;
+  readonly #waiting: { readonly time: number; readonly run: () => void }[] = [];
+  #last = 0;
+  /** Whether the first message has a task. */
+  #isMoving = false;
+
+  constructor(world: World, to?: Standing) {
+    this.#world = world;
+    this.#to = to;
+  }
+
+  send(run: () => void): void {
+    this.#last = Math.max(this.#last, this.#world.now + this.#world.latency());
+    this.#waiting.push({ time: this.#last, run });
+    this.#move(0);
+  }
+
+  /** The tab goes on: what waits comes after so many ms. */
+  resume(delayMs: number): void {
+    this.#move(delayMs);
+  }
+
+  #move(delayMs: number): void {
+    const [first] = this.#waiting;
+    if (this.#isMoving || first === undefined) return;
+    this.#isMoving = true;
+    this.#world.at(Math.max(first.time - this.#world.now, delayMs), () => this.#deliver());
+  }
+
+  #deliver(): void {
+    this.#isMoving = false;
+    if (this.#to?.isDead) this.#waiting.length = 0;
+    if (this.#to?.isFrozen || this.#waiting.length === 0) return;
+    const { run } = this.#waiting.shift()!;
+    this.#move(0);
+    run();
+  }
+}

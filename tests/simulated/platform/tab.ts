@@ -1,0 +1,176 @@
+/**
+ * A tab: what a program finds there in place of the real globals, and what may happen to it. A frozen one runs no task, and what comes
+ * meanwhile waits; a killed one ends between two tasks and says no farewell, and what it had sent before arrives.
+ */
+import type { Browser } from './browser';
+import { SimulatedChannel } from './channels';
+import { Clock } from './clock';
+import type { Connection } from './connection';
+import { SimulatedEvent, SimulatedTarget } from './events';
+import { SimulatedFactory } from './factory';
+import {
+  SimulatedDatabase,
+  SimulatedOpenRequest,
+  SimulatedRequest,
+  SimulatedStore,
+  SimulatedTransaction,
+} from './indexeddb';
+import { KeyRange } from './keys';
+import { SimulatedLocks } from './locks';
+import { Pipe } from './pipe';
+import type { Standing } from './world';
+
+/** How long, at most, what waited for a frozen tab takes to come when it goes on. */
+const THAW_MS = 40;
+
+/** Names in `navigator.userAgent`, by which the engine tells them apart. */
+const USER_AGENTS = { chromium: 'Chrome', firefox: 'Firefox', webkit: 'AppleWebKit' };
+
+/** Neither is made by anybody. */
+class SimulatedCursor {
+  advance(): void {}
+  continue(): void {}
+  continuePrimaryKey(): void {}
+}
+class SimulatedIndex {}
+
+export class Tab implements Standing {
+  readonly browser: Browser;
+  readonly name: string;
+  readonly connections = new Set<Connection>();
+  readonly toStorage: Pipe;
+  readonly fromStorage: Pipe;
+  readonly toLocks: Pipe;
+  readonly fromLocks: Pipe;
+  readonly toChannels: Pipe;
+  readonly fromChannels: Pipe;
+  readonly clock: Clock;
+  /** By name, for `Program.run`. */
+  readonly globals: Readonly<Record<string, unknown>>;
+  readonly #page = new SimulatedTarget();
+  readonly #document = Object.assign(new SimulatedTarget(), { hidden: false });
+  #isFrozen = false;
+  #isDead = false;
+  #held: (() => void)[] = [];
+  readonly #whenEnded: (() => void)[] = [];
+
+  constructor(browser: Browser, name: string) {
+    const { world } = browser;
+    this.browser = browser;
+    this.name = name;
+    this.toStorage = new Pipe(world);
+    this.fromStorage = new Pipe(world, this);
+    this.toLocks = new Pipe(world);
+    this.fromLocks = new Pipe(world, this);
+    this.toChannels = new Pipe(world);
+    this.fromChannels = new Pipe(world, this);
+    this.clock = new Clock(world, this);
+    this.globals = this.#makeGlobals();
+  }
+
+  get isFrozen(): boolean {
+    return this.#isFrozen;
+  }
+
+  get isDead(): boolean {
+    return this.#isDead;
+  }
+
+  hold(run: () => void): void {
+    this.#held.push(run);
+  }
+
+  /** Calls back when it is killed, where the storage is. */
+  whenEnded(call: () => void): void {
+    this.#whenEnded.push(call);
+  }
+
+  sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => this.browser.world.at(ms, resolve, this));
+  }
+
+  /** Between the tab's tasks: `pagehide`, `pageshow` of the page, `freeze`, `resume` of the document. */
+  tell(type: 'pagehide' | 'pageshow' | 'freeze' | 'resume'): void {
+    const isOfPage = type.startsWith('page');
+    const event = new SimulatedEvent(type, isOfPage ? { persisted: true } : {});
+    (isOfPage ? this.#page : this.#document).dispatch(event);
+  }
+
+  freeze(): void {
+    this.browser.world.note(`${this.name} is frozen`);
+    this.#isFrozen = true;
+  }
+
+  thaw(): void {
+    if (!this.#isFrozen) return;
+    const { world } = this.browser;
+    world.note(`${this.name} goes on`);
+    this.#isFrozen = false;
+    const delay = (): number => (world.random.chance(0.5) ? 0 : world.random.next() * THAW_MS);
+    for (const pipe of [this.fromStorage, this.fromLocks, this.fromChannels]) pipe.resume(delay());
+    const timersMs = delay();
+    for (const run of this.#held.splice(0)) world.at(timersMs, run, this);
+  }
+
+  kill(): void {
+    if (this.#isDead) return;
+    this.browser.world.note(`${this.name} is killed`);
+    this.#isDead = true;
+    this.#held = [];
+    this.toStorage.send(() => {
+      for (const connection of [...this.connections]) connection.end();
+      for (const call of this.#whenEnded) call();
+    });
+    this.toLocks.send(() => this.browser.locks.end(this));
+    this.toChannels.send(() => this.browser.channels.end(this));
+  }
+
+  /** The browser closes its connections by itself. */
+  loseConnections(): void {
+    this.browser.world.note(`${this.name} loses its connections`);
+    for (const connection of [...this.connections]) connection.lose();
+  }
+
+  /** The browser ends its channels by itself. */
+  loseChannels(): void {
+    this.browser.world.note(`${this.name} loses its channels`);
+    for (const channel of [...this.browser.channels.open]) if (channel.tab === this) channel.die();
+  }
+
+  set isHidden(isHidden: boolean) {
+    this.#document.hidden = isHidden;
+  }
+
+  #makeGlobals(): Record<string, unknown> {
+    const tab = this;
+    const { storage } = this.browser;
+    const page = this.#page;
+    const estimate = async () => ({ usage: storage.used, quota: Math.min(storage.limit, 1e12) });
+    return {
+      ...this.clock.globals,
+      document: this.#document,
+      addEventListener: page.addEventListener.bind(page),
+      removeEventListener: page.removeEventListener.bind(page),
+      dispatchEvent: () => true,
+      navigator: {
+        userAgent: USER_AGENTS[storage.engine],
+        locks: new SimulatedLocks(this),
+        storage: { estimate },
+      },
+      BroadcastChannel: class extends SimulatedChannel {
+        constructor(name: string) {
+          super(tab, name);
+        }
+      },
+      indexedDB: new SimulatedFactory(this),
+      IDBKeyRange: KeyRange,
+      IDBDatabase: SimulatedDatabase,
+      IDBTransaction: SimulatedTransaction,
+      IDBObjectStore: SimulatedStore,
+      IDBRequest: SimulatedRequest,
+      IDBOpenDBRequest: SimulatedOpenRequest,
+      IDBCursor: SimulatedCursor,
+      IDBIndex: SimulatedIndex,
+    };
+  }
+}
