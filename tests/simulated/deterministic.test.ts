@@ -7,11 +7,11 @@ it('does the same, task by task, when it is given the same seed', async () => {
   await trials(2, async (seed) => {
     const traces: string[][] = [];
     for (let i = 0; i < 2; i++) {
-      const trial = new EngineTrial(seed, { ...KINDS[0]!, lastsMs: 4_000 });
+      const trial = new EngineTrial(seed, KINDS[0]!);
       await trial.run();
       traces.push(trial.world.trace);
     }
-    expect(traces[0]!.length).toBeGreaterThan(100);
+    expect(traces[0]!.length).toBeGreaterThan(50);
     expect(traces[0]).toEqual(traces[1]);
   });
 });

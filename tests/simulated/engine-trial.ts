@@ -1,5 +1,5 @@
 /** One trial of the engine and its adapter: tabs that write and read one database while things happen to them, then a last look at it. */
-import { ENGINE, type EngineExports, Life, NAME } from './life';
+import { type Content, ENGINE, type EngineExports, Life, NAME } from './life';
 import { Model } from './model';
 import { type Kind, Moves } from './moves';
 import { Browser } from './platform/browser';
@@ -12,7 +12,8 @@ import type { Serial } from './writer';
 export interface EngineKind extends Kind, WorldOptions {
   readonly name: string;
   readonly engine: Engine;
-  readonly hasContent: boolean;
+  /** How much of what tabs do has to do with content. */
+  readonly content: Content;
   /** How long tabs are opened and write. */
   readonly lastsMs: number;
   /** The database is destroyed, or evicted, now and then. */
@@ -62,9 +63,8 @@ export class EngineTrial {
     await world.run(lastsMs, () => this.#isWrong);
     moves.end();
     await world.run(lastsMs + SETTLES_MS, () => this.#isWrong || this.#hasSettled);
-    for (const { tab, running } of this.#lives)
-      for (const call of tab.isDead ? [] : running.values())
-        world.wrong(`${tab.name}: ${call} has not settled`);
+    for (const { tab, calls } of this.#lives)
+      for (const call of tab.isDead ? [] : calls.running) world.wrong(`${tab.name}: ${call} has not settled`);
     if (!this.#isWrong && !isRemoved) await this.#look();
     return world.violations[0];
   }
@@ -78,7 +78,7 @@ export class EngineTrial {
   }
 
   get #hasSettled(): boolean {
-    return this.#lives.every(({ tab, isOver, running }) => tab.isDead || (isOver && running.size === 0));
+    return this.#lives.every(({ tab, isOver }) => tab.isDead || isOver);
   }
 
   #begin(): Life {
@@ -91,8 +91,8 @@ export class EngineTrial {
 
   #makeLife(): Life {
     const tab = this.browser.open();
-    const { hasContent } = this.#kind;
-    const life = new Life(this.world, this.model, tab, program!.run(tab), this.#serial, hasContent);
+    const { content } = this.#kind;
+    const life = new Life(this.world, this.model, tab, program!.run(tab), this.#serial, content);
     this.#lives.push(life);
     return life;
   }
@@ -127,7 +127,7 @@ export class EngineTrial {
       this.#lookWith(life).catch((error: Error) => world.wrong(`the last look failed: ${error.stack}`));
     });
     await world.run(world.now + SETTLES_MS, () => this.#isWrong || life.isOver);
-    if (!life.isOver) world.wrong(`the last look has not ended: ${[...life.running.values()]}`);
+    if (!life.isOver) world.wrong(`the last look has not ended: ${life.calls.running}`);
   }
 
   async #lookWith(life: Life): Promise<void> {
@@ -140,7 +140,7 @@ export class EngineTrial {
     await life.open();
     await life.reader.all();
     await life.reader.contents();
-    if (this.#kind.hasContent) await this.#sweepWith(life);
+    if (this.#kind.content !== 'none') await this.#sweepWith(life);
     await life.copy(COPY);
     await life.close();
     this.#compareWithCopy();

@@ -7,13 +7,14 @@ const usual: EngineKind = {
   tabs: 3,
   everyMs: 600,
   lastsMs: 9_000,
-  hasContent: true,
+  content: 'some',
 };
 
 export const KINDS: readonly EngineKind[] = [
   usual,
   { ...usual, name: 'full', fills: true },
-  { ...usual, name: 'duel', isDuel: true, tabs: 1, everyMs: 3_000, lastsMs: 20_000, hasContent: false },
+  { ...usual, name: 'content', content: 'much', everyMs: 300 },
+  { ...usual, name: 'duel', isDuel: true, tabs: 1, everyMs: 3_000, lastsMs: 20_000, content: 'none' },
   { ...usual, name: 'firefox', engine: 'firefox', fills: true },
   { ...usual, name: 'webkit', engine: 'webkit', fills: true },
   { ...usual, name: 'removed', isRemoved: true },

@@ -1,10 +1,11 @@
 /**
- * What a program in one tab does: it opens the database, writes, reads, compacts, sweeps, closes and opens again. It notes each call until it
- * has settled, and each error that a program should never see.
+ * What a program in one tab does: it opens the database, writes, reads, compacts, sweeps, closes and opens again. Each
+ * read is compared with the model.
  */
 
 import type { indexeddb } from '@settledb/adapter-indexeddb';
 import type { openLogStore } from '@settledb/engine';
+import { Calls } from './calls';
 import type { Model } from './model';
 import type { Tab } from './platform/tab';
 import type { World } from './platform/world';
@@ -21,6 +22,13 @@ export const ENGINE = `
   export { openLogStore } from './packages/engine/src/index';
 `;
 
+/** How much of what a tab does has to do with content. */
+export type Content = 'none' | 'some' | 'much';
+/** How many of its writes have some. */
+const CONTENT_OF_WRITES = { none: 0, some: 0.3, much: 0.8 };
+/** How many of its calls sweep, and as many look at all contents. */
+const SWEEPS = { none: 0, some: 0.01, much: 0.04 };
+
 /** The name of the database. */
 export const NAME = 'db';
 /** Small, so that texts have to be loaded. */
@@ -28,21 +36,19 @@ const TEXT_CACHE_LENGTH = 2_000;
 /** Tries at opening, with pauses: a storage that is taken away for a while, or full. */
 const OPENINGS = 5;
 const PAUSE_MS = 500;
-/** What may be refused, whatever a program does. */
-const EXPECTED = ['io', 'closed', 'quota_exceeded', 'content_gone', 'evicted', 'not_found'];
-
 export class Life {
   readonly tab: Tab;
-  /** Calls that have not settled, and since when. */
-  readonly running = new Map<object, string>();
+  readonly calls: Calls;
   isOver = false;
   readonly #world: World;
   readonly #model: Model;
   readonly #exports: EngineExports;
   readonly #writer: Writer;
-  readonly #hasContent: boolean;
+  readonly #content: Content;
   /** Some people are in no hurry. */
   readonly #pace: number;
+  /** How often others look, at once, after each call. */
+  readonly #looks: number;
   readonly #steps = new Set<Promise<void>>();
   #leaving: Promise<void> | undefined;
   #store: TrialStore | undefined;
@@ -54,14 +60,16 @@ export class Life {
     tab: Tab,
     exports: EngineExports,
     serial: Serial,
-    hasContent: boolean,
+    content: Content,
   ) {
     this.tab = tab;
+    this.calls = new Calls(world, tab);
     this.#world = world;
     this.#model = model;
     this.#exports = exports;
     this.#writer = new Writer(world, model, tab, serial);
-    this.#hasContent = hasContent;
+    this.#content = content;
+    this.#looks = world.random.chance(0.3) ? 8 : 0;
     this.#pace = world.random.chance(0.5) ? 1 : 6;
   }
 
@@ -83,6 +91,10 @@ export class Life {
       this.#steps.add(doing);
       // Mostly one call after the other; others beside it, or long before.
       if (random.chance(0.85)) await doing;
+      for (let i = 0; i < this.#looks; i++) {
+        await this.tab.sleep(random.next() * 4);
+        this.#now();
+      }
       if (random.chance(0.3)) await this.tab.sleep(random.next() * 40 * this.#pace);
       if (random.chance(0.02)) await this.tab.sleep(random.next() * 1500 * this.#pace);
       this.#now();
@@ -95,7 +107,7 @@ export class Life {
   async open(): Promise<void> {
     const { indexeddb, openLogStore } = this.#exports;
     for (let i = 0; i < OPENINGS && this.#store === undefined; i++) {
-      await this.call('open', async () => {
+      await this.calls.call('open', async () => {
         const opening = indexeddb().open(NAME);
         this.#store = await openLogStore<Rows>(opening, schema, { textCacheLength: TEXT_CACHE_LENGTH });
       });
@@ -110,34 +122,24 @@ export class Life {
   async close(): Promise<void> {
     const store = this.#store;
     this.#store = undefined;
-    if (store !== undefined) await this.call('close', () => store.close());
-  }
-
-  /** @returns its error, if it failed with one that may be */
-  async call(what: string, work: () => Promise<unknown>): Promise<Error | undefined> {
-    const call = {};
-    this.running.set(call, `${what} since ${this.#world.now.toFixed(0)}`);
-    try {
-      await work();
-      return undefined;
-    } catch (cause) {
-      return this.#failed(what, cause as Error);
-    } finally {
-      this.running.delete(call);
-    }
+    if (store !== undefined) await this.calls.call('close', () => store.close());
   }
 
   async #step(chance: number): Promise<void> {
     const store = this.#store!;
     const reader = this.#reader!;
+    const sweeps = SWEEPS[this.#content];
     let error: Error | undefined;
-    if (chance < 0.5) error = await this.call('write', () => this.#writer.write(store, this.#hasContent));
-    else if (chance < 0.6) error = await this.call('read all', () => reader.all());
-    else if (chance < 0.88) error = await this.call('read some', () => reader.some());
-    else if (chance < 0.9) error = await this.call('compact', () => store.compact());
-    else if (chance < 0.91 && this.#hasContent) error = await this.call('sweep', () => this.sweep());
-    else if (chance < 0.925 && this.#hasContent) error = await this.call('contents', () => reader.contents());
-    else if (chance < 0.945) await this.#leave();
+    if (chance < 0.5)
+      error = await this.calls.call('write', () =>
+        this.#writer.write(store, CONTENT_OF_WRITES[this.#content]),
+      );
+    else if (chance < 0.6) error = await this.calls.call('read all', () => reader.all());
+    else if (chance < 0.88) error = await this.calls.call('read some', () => reader.some());
+    else if (chance < 0.9) error = await this.calls.call('compact', () => store.compact());
+    else if (chance < 0.9 + sweeps) error = await this.calls.call('sweep', () => this.sweep());
+    else if (chance < 0.9 + 2 * sweeps) error = await this.calls.call('contents', () => reader.contents());
+    else if (chance > 0.98) await this.#leave();
     else this.#now();
     // As a program that is told that its database is gone: it opens the next.
     if (error?.name === 'closed' && this.#store === store) await this.#leave();
@@ -184,14 +186,7 @@ export class Life {
     try {
       if (this.#store !== undefined) this.#reader?.now();
     } catch (cause) {
-      this.#failed('read now', cause as Error);
+      this.calls.failed('read now', cause as Error);
     }
-  }
-
-  #failed(what: string, error: Error): Error {
-    this.#world.note(`${this.tab.name} ${what} failed: ${error.name} ${error.message}`);
-    if (!EXPECTED.includes(error.name))
-      this.#world.wrong(`${this.tab.name} ${what}: ${error.stack} ${(error.cause as Error)?.stack ?? ''}`);
-    return error;
   }
 }

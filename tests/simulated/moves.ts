@@ -119,7 +119,9 @@ export class Moves {
     const others = tabs.filter((other) => other !== tab);
     for (const other of others.slice(1)) other.kill();
     if (others.length === 0) world.at(random.next() * 60, this.#spawn);
-    const ms = random.chance(0.5) ? 950 + random.next() * 500 : random.next() * 2500;
+    // Just so long that its lock is taken when it goes on, any time, or until the other has found that it is alone.
+    const times = [950 + random.next() * 500, random.next() * 2500, 3_000 + random.next() * 3_000];
+    const ms = random.pick(times);
     this.#freeze(tab, ms);
     world.at(ms + 500 + random.next() * 3000, () => {
       const left = this.#browser.living.filter(this.#isBusy);

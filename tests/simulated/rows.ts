@@ -134,6 +134,8 @@ export class Reader {
       if (n !== i + 1) this.#wrong(`commit ${i + 1} of all is commit ${n} of ${by}`);
       this.#model.made(n, by);
     }
+    const writes = new Set(past.map(({ by }) => by));
+    if (writes.size < past.length) this.#wrong(`of ${past.length} commits some are of the same write`);
     const n = last?.n ?? 0;
     if (n !== past.length || last?.by !== past.at(-1)?.by)
       this.#wrong(`the last of ${past.length} commits is ${n}`);

@@ -28,20 +28,20 @@ export class Writer {
     this.#serial = serial;
   }
 
-  /** @param hasContent whether it may put content */
-  async write(store: TrialStore, hasContent: boolean): Promise<void> {
+  /** @param content how often it puts content */
+  async write(store: TrialStore, content: number): Promise<void> {
     const { random } = this.#world;
     const by = `${this.#tab.name}.${this.#serial.next++}`;
     const from = this.#model.acknowledged;
     const byte = this.#serial.next % 256;
-    const chunks = hasContent && random.chance(0.3) ? 1 + random.below(3) : 0;
+    const chunks = random.chance(content) ? 1 + random.below(3) : 0;
     const durability = random.chance(0.1) ? 'strict' : 'relaxed';
     const planned: PlannedWrite = planWrite(random);
     let place: string | undefined;
     let isNamed = false;
     try {
       if (chunks > 0) place = await store.blobs.put(this.#chunks(chunks, byte));
-      const content = place === undefined ? {} : { place, chunks, byte };
+      const named = place === undefined ? {} : { place, chunks, byte };
       const n = await store.write(
         [
           { from: 'meta', keys: ['last'] },
@@ -49,7 +49,7 @@ export class Writer {
         ],
         ([[last], found]) => {
           const n = (last?.n ?? 0) + 1;
-          const { put, removed, changes } = planned.at(n, by, found, content);
+          const { put, removed, changes } = planned.at(n, by, found, named);
           isNamed = put.some((row) => place !== undefined && row.place === place);
           this.#model.plan(by, n, changes);
           return {

@@ -6,14 +6,14 @@ import type { Standing, World } from './world';
 
 export class Pipe {
   readonly #world: World;
-  /** Whom it leads to, if to a tab. */
-  readonly #to: Standing | undefined;
+  /** Where messages wait while that stands still. */
+  readonly #to: Standing;
   readonly #waiting: { readonly time: number; readonly run: () => void }[] = [];
   #last = 0;
   /** Whether the first message has a task. */
   #isMoving = false;
 
-  constructor(world: World, to?: Standing) {
+  constructor(world: World, to: Standing) {
     this.#world = world;
     this.#to = to;
   }
@@ -38,8 +38,8 @@ export class Pipe {
 
   #deliver(): void {
     this.#isMoving = false;
-    if (this.#to?.isDead) this.#waiting.length = 0;
-    if (this.#to?.isFrozen || this.#waiting.length === 0) return;
+    if (this.#to.isDead) this.#waiting.length = 0;
+    if (this.#to.isFrozen || this.#waiting.length === 0) return;
     const { run } = this.#waiting.shift()!;
     this.#move(0);
     run();

@@ -1,6 +1,6 @@
 /**
  * A tab: what a program finds there in place of the real globals, and what may happen to it. A frozen one runs no task, and what comes
- * meanwhile waits; a killed one ends between two tasks and says no farewell, and what it had sent before arrives.
+ * meanwhile waits, and so may what it has sent; a killed one ends between two tasks and says no farewell, and what it had sent before arrives.
  */
 import type { Browser } from './browser';
 import { SimulatedChannel } from './channels';
@@ -49,6 +49,8 @@ export class Tab implements Standing {
   readonly globals: Readonly<Record<string, unknown>>;
   readonly #page = new SimulatedTarget();
   readonly #document = Object.assign(new SimulatedTarget(), { hidden: false });
+  /** What it has sent, which its whole process may keep: when that is stopped, not only its program. */
+  readonly #out: Standing & { isFrozen: boolean } = { isDead: false, isFrozen: false, hold: () => {} };
   #isFrozen = false;
   #isDead = false;
   #held: (() => void)[] = [];
@@ -58,11 +60,12 @@ export class Tab implements Standing {
     const { world } = browser;
     this.browser = browser;
     this.name = name;
-    this.toStorage = new Pipe(world);
+    const out = this.#out;
+    this.toStorage = new Pipe(world, out);
     this.fromStorage = new Pipe(world, this);
-    this.toLocks = new Pipe(world);
+    this.toLocks = new Pipe(world, out);
     this.fromLocks = new Pipe(world, this);
-    this.toChannels = new Pipe(world);
+    this.toChannels = new Pipe(world, out);
     this.fromChannels = new Pipe(world, this);
     this.clock = new Clock(world, this);
     this.globals = this.#makeGlobals();
@@ -99,6 +102,7 @@ export class Tab implements Standing {
   freeze(): void {
     this.browser.world.note(`${this.name} is frozen`);
     this.#isFrozen = true;
+    this.#out.isFrozen = this.browser.world.random.chance(0.5);
   }
 
   thaw(): void {
@@ -108,6 +112,7 @@ export class Tab implements Standing {
     this.#isFrozen = false;
     const delay = (): number => (world.random.chance(0.5) ? 0 : world.random.next() * THAW_MS);
     for (const pipe of [this.fromStorage, this.fromLocks, this.fromChannels]) pipe.resume(delay());
+    this.#sendOn();
     const timersMs = delay();
     for (const run of this.#held.splice(0)) world.at(timersMs, run, this);
   }
@@ -117,12 +122,18 @@ export class Tab implements Standing {
     this.browser.world.note(`${this.name} is killed`);
     this.#isDead = true;
     this.#held = [];
+    this.#sendOn();
     this.toStorage.send(() => {
       for (const connection of [...this.connections]) connection.end();
       for (const call of this.#whenEnded) call();
     });
     this.toLocks.send(() => this.browser.locks.end(this));
     this.toChannels.send(() => this.browser.channels.end(this));
+  }
+
+  #sendOn(): void {
+    this.#out.isFrozen = false;
+    for (const pipe of [this.toStorage, this.toLocks, this.toChannels]) pipe.resume(0);
   }
 
   /** The browser closes its connections by itself. */

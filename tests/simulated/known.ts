@@ -1,0 +1,68 @@
+/**
+ * What programs know of a database's documents: counters, which each of them reads and writes again one higher, and notes, which one makes and
+ * perhaps removes. What was acknowledged before a read began must be found by it.
+ */
+import type { World } from './platform/world';
+
+export const COUNTERS = Array.from({ length: 12 }, (_, i) => `c${i}`);
+
+export class Known {
+  readonly #world: World;
+  /** What each counter was acknowledged to be, the highest. */
+  readonly #counts = new Map<string, number>();
+  /** Which write made a counter this high. */
+  readonly #makers = new Map<string, string>();
+  /** Notes that are there, with their revision. */
+  readonly notes = new Map<string, string>();
+  /** Notes that are not. Of one whose removal failed nothing is known. */
+  readonly #removed = new Set<string>();
+  #serial = 0;
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  newNote(): string {
+    return `n${++this.#serial}`;
+  }
+
+  /** As of now, to be compared with what is read from now on. */
+  get snapshot(): Snapshot {
+    return { counts: new Map(this.#counts), notes: [...this.notes.keys()], removed: new Set(this.#removed) };
+  }
+
+  counted(id: string, n: number, by: string): void {
+    const before = this.#makers.get(`${id} ${n}`);
+    if (before !== undefined) this.#world.wrong(`${by} and ${before} both made ${id} ${n}`);
+    this.#makers.set(`${id} ${n}`, by);
+    this.#counts.set(id, Math.max(n, this.count(id)));
+  }
+
+  count(id: string): number {
+    return this.#counts.get(id) ?? 0;
+  }
+
+  removed(id: string): void {
+    this.#removed.add(id);
+  }
+
+  /** @param found counters with their counts, and notes; where a read does not tell counts, `undefined` */
+  compare(who: string, before: Snapshot, found: ReadonlyMap<string, number | undefined>): void {
+    for (const [id, count] of before.counts) {
+      const n = found.get(id);
+      if (!found.has(id) || (n !== undefined && n < count))
+        this.#world.wrong(`${who}: ${id} is ${n}, where ${count} was acknowledged`);
+    }
+    // Unless it was being removed meanwhile.
+    for (const id of before.notes)
+      if (this.notes.has(id) && !found.has(id)) this.#world.wrong(`${who}: ${id} is not there`);
+    for (const id of before.removed)
+      if (found.has(id)) this.#world.wrong(`${who}: ${id}, which was removed, is there`);
+  }
+}
+
+export interface Snapshot {
+  readonly counts: ReadonlyMap<string, number>;
+  readonly notes: readonly string[];
+  readonly removed: ReadonlySet<string>;
+}
