@@ -47,6 +47,8 @@ export class Life {
   readonly #content: Content;
   /** Some people are in no hurry. */
   readonly #pace: number;
+  /** Who writes nothing meets nobody else's writes, and has to hear of them, or ask. */
+  readonly #onlyReads: boolean;
   /** How often others look, at once, after each call. */
   readonly #looks: number;
   readonly #steps = new Set<Promise<void>>();
@@ -69,6 +71,7 @@ export class Life {
     this.#exports = exports;
     this.#writer = new Writer(world, model, tab, serial);
     this.#content = content;
+    this.#onlyReads = world.random.chance(0.25);
     this.#looks = world.random.chance(0.3) ? 8 : 0;
     this.#pace = world.random.chance(0.5) ? 1 : 6;
   }
@@ -130,7 +133,7 @@ export class Life {
     const reader = this.#reader!;
     const sweeps = SWEEPS[this.#content];
     let error: Error | undefined;
-    if (chance < 0.5)
+    if (chance < 0.5 && !this.#onlyReads)
       error = await this.calls.call('write', () =>
         this.#writer.write(store, CONTENT_OF_WRITES[this.#content]),
       );

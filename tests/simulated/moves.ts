@@ -82,7 +82,7 @@ export class Moves {
     } else if (chance < 0.48) {
       tab.kill();
       if (tabs < 3) world.at(random.next() * 300, this.#spawn);
-    } else if (chance < 0.58) tab.loseConnections();
+    } else if (chance < 0.58) tab.loseConnections(random.chance(0.5));
     else if (chance < 0.72) this.#putAway(tab);
     else if (chance < 0.8) {
       if (mayOpen) this.#spawn();
@@ -93,7 +93,8 @@ export class Moves {
   }
 
   #freeze(tab: Tab, ms: number): void {
-    tab.freeze();
+    if (this.#browser.world.random.chance(0.5)) tab.freezeWhenItAsks();
+    else tab.freeze();
     this.#browser.world.at(ms, () => tab.thaw());
   }
 

@@ -16,6 +16,8 @@ export class Connection {
   inTheWay: (newVersion: number | null) => void = () => {};
   /** Called in the storage when the change of the version that it was made for has ended. */
   upgraded: ((isDone: boolean) => void) | undefined;
+  /** It is lost as soon as something was written, before anybody is told. */
+  breaksWhenWritten = false;
   /** Its owner wants no more transactions. */
   #isClosing = false;
   /** The storage knows nothing of it any more. */
@@ -47,6 +49,7 @@ export class Connection {
 
   /** Runs it in the storage, after all that the tab has asked for before. */
   ask(what: () => void): void {
+    this.tab.hasAsked();
     this.tab.toStorage.send(() => {
       if (!this.#isGone) what();
     });
@@ -75,10 +78,10 @@ export class Connection {
   }
 
   /** The browser closes it, as when its storage process ends. Nobody is told what became of all that was on its way. */
-  lose(): void {
+  lose(isSilent = this.world.random.chance(SILENT)): void {
     if (this.#isGone) return;
     const { random } = this.world;
-    this.#isSilent = random.chance(SILENT);
+    this.#isSilent = isSilent;
     this.#isClosing = true;
     this.#undoAll((transaction) => {
       const isTold = random.chance(SILENT);

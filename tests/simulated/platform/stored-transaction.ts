@@ -111,6 +111,7 @@ export class StoredTransaction {
       this.connection.tell(() => this.#ended.complete());
       if (this.#mode === 'versionchange') this.connection.endUpgrade(true);
       this.#leave();
+      if (this.#puts && this.connection.breaksWhenWritten) this.connection.lose(true);
     });
   }
 

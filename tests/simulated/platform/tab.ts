@@ -52,6 +52,7 @@ export class Tab implements Standing {
   /** What it has sent, which its whole process may keep: when that is stopped, not only its program. */
   readonly #out: Standing & { isFrozen: boolean } = { isDead: false, isFrozen: false, hold: () => {} };
   #isFrozen = false;
+  #freezesWhenItAsks = false;
   #isDead = false;
   #held: (() => void)[] = [];
   readonly #whenEnded: (() => void)[] = [];
@@ -99,13 +100,26 @@ export class Tab implements Standing {
     (isOfPage ? this.#page : this.#document).dispatch(event);
   }
 
-  freeze(): void {
+  /** @param isProcess what it has sent waits, too */
+  freeze(isProcess = this.browser.world.random.chance(0.5)): void {
     this.browser.world.note(`${this.name} is frozen`);
     this.#isFrozen = true;
-    this.#out.isFrozen = this.browser.world.random.chance(0.5);
+    this.#out.isFrozen = isProcess;
+  }
+
+  /** Its whole process is stopped as soon as it asks the storage for something, which does not arrive before it goes on. */
+  freezeWhenItAsks(): void {
+    this.#freezesWhenItAsks = true;
+  }
+
+  hasAsked(): void {
+    if (!this.#freezesWhenItAsks) return;
+    this.#freezesWhenItAsks = false;
+    this.browser.world.at(0, () => this.freeze(true));
   }
 
   thaw(): void {
+    this.#freezesWhenItAsks = false;
     if (!this.#isFrozen) return;
     const { world } = this.browser;
     world.note(`${this.name} goes on`);
@@ -136,10 +150,12 @@ export class Tab implements Standing {
     for (const pipe of [this.toStorage, this.toLocks, this.toChannels]) pipe.resume(0);
   }
 
-  /** The browser closes its connections by itself. */
-  loseConnections(): void {
-    this.browser.world.note(`${this.name} loses its connections`);
-    for (const connection of [...this.connections]) connection.lose();
+  /** The browser closes its connections by itself: now, or when something was written that nobody is told of any more. */
+  loseConnections(whenWritten = false): void {
+    this.browser.world.note(`${this.name} loses its connections${whenWritten ? ' when it has written' : ''}`);
+    for (const connection of [...this.connections])
+      if (whenWritten) connection.breaksWhenWritten = true;
+      else connection.lose();
   }
 
   /** The browser ends its channels by itself. */
