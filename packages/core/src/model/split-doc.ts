@@ -27,7 +27,7 @@ export interface SplitDoc {
   /** JSON of an object: what the user wrote, without the database's own fields. */
   readonly body: string;
   /** As given: `pathOf` checks it. */
-  readonly revisions?: Revisions;
+  revisions?: Revisions;
   /** As given, at least one. */
   readonly attachments?: Record<string, unknown>;
 }
