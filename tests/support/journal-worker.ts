@@ -7,6 +7,13 @@ let journal: Journal;
 /** The last commit this context knows, kept as an engine does. */
 let known = 0;
 
+/**
+ * How long a blocked thread looks once, and not at all between two looks. In WebKit one that looked without a pause, or without an end,
+ * sometimes did not learn for minutes that the URL was gone.
+ */
+const LOOK_MS = 1_000;
+const BETWEEN_MS = 20;
+
 const calls = {
   async open(name: string): Promise<void> {
     journal = await adapter.open(name);
@@ -42,7 +49,7 @@ const calls = {
    */
   block: async (until: string) => {
     postMessage({ event: 'blocking' });
-    while (isThere(until));
+    while (isThere(until)) for (const end = performance.now() + BETWEEN_MS; performance.now() < end; );
     return journal.alone();
   },
 } satisfies Record<string, (...args: never[]) => Promise<unknown>>;
@@ -50,10 +57,11 @@ const calls = {
 function isThere(url: string): boolean {
   const request = new XMLHttpRequest();
   request.open('GET', url, false);
+  request.timeout = LOOK_MS;
   try {
     request.send();
-  } catch {
-    return false; // how it says so
+  } catch (error) {
+    return (error as DOMException).name === 'TimeoutError'; // other errors say that it is gone
   }
   return request.status === 200;
 }
