@@ -101,6 +101,29 @@ describe('blocks that were put in vain', () => {
     await journal.close();
     expect(await stateIn(disk.folder, file({ files: disk }))).toBe(state);
   });
+
+  it('are not waited for by who waits for a sync meanwhile', async () => {
+    const disk = new Small();
+    const journal = await opened(disk);
+    await act(journal, { append: commitOf(1) }, 'strict');
+    const holds: (() => void)[] = [];
+    let syncs = 0;
+    disk.sync = async (fd) => {
+      if (++syncs > 10) throw failure('EIO'); // else without end
+      if (syncs === 1) await new Promise<void>((resolve) => holds.push(resolve));
+      disk.flush(fd);
+    };
+    const committed = act(journal, { append: commitOf(2) }, 'strict');
+    await expect.poll(() => holds).toHaveLength(1);
+    await act(journal, { rewrite: put(-1) });
+    const takenBack = act(journal, { rewrite: { drop: [-1] } });
+    await afterTimer(1); // It waits for that sync, and so does who comes next.
+    const dropped = journal.blobs.drop([]);
+    await afterTimer(1);
+    holds[0]!();
+    await Promise.all([committed, takenBack, dropped]);
+    await journal.close();
+  });
 });
 
 describe('a compaction for which a disk has no room', () => {

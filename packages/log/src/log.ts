@@ -210,7 +210,8 @@ export class Log {
   /** Resolves when everything appended before is on the disk, and its manifest is in force. One sync serves all who wait for it. */
   async sync(): Promise<void> {
     const end = this.#end;
-    while (this.#syncedTo < end) {
+    // What is taken back meanwhile is waited for no more.
+    while (this.#syncedTo < Math.min(end, this.#end)) {
       this.check();
       this.#syncing ??= this.#runSync();
       await this.#syncing;
