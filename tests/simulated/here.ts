@@ -2,7 +2,7 @@
  * The platform that a test of it runs on: the browser's own, or in Node that of a simulated tab. What passes on both shows that the simulated one
  * behaves as browsers do.
  */
-import { afterAll } from 'vitest';
+import { afterAll, afterEach } from 'vitest';
 import { Browser } from './platform/browser';
 import { World } from './platform/world';
 
@@ -13,10 +13,14 @@ export interface Platform {
   readonly locks: LockManager;
 }
 
-/** A test file's. */
+/** A test file's. A failure in a simulated tab tells its seed, which `SEED=… npx vitest …` runs again. */
 export function platformHere(): Platform {
   if ('indexedDB' in globalThis) return { indexedDB, IDBKeyRange, BroadcastChannel, locks: navigator.locks };
-  const world = new World(Math.floor(Math.random() * 2 ** 31));
+  const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31));
+  const world = new World(seed);
+  afterEach(({ task }) => {
+    for (const error of task.result?.errors ?? []) error.message = `SEED=${seed}: ${error.message}`;
+  });
   const { globals } = new Browser(world).open();
   afterAll(world.goOn());
   const { locks } = globals.navigator as Navigator;
