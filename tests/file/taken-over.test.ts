@@ -8,7 +8,7 @@ import { afterTimer } from '@settledb/core';
 import type { Journal } from '@settledb/engine';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { NodeFiles } from '../../adapters/file/src/node-files';
-import { processNamespace } from '../../adapters/file/src/process-identity';
+import { processNamespace, processStart } from '../../adapters/file/src/process-identity';
 import { LOOK_MS } from '../../packages/log/src/log';
 import { Disk } from './disk';
 import { commitOf, stateIn, stateOf } from './support';
@@ -90,12 +90,16 @@ describe('an owner whose lock was taken away', () => {
   });
 });
 
-/** The disk as a process of another container has it: in its locks is the number of its namespace, and processes of others' locks are not seen. */
+/**
+ * The disk as a process of another container has it: in its locks is the number of its namespace, and processes of others' locks are not seen.
+ * There each may have the same id, mostly 1, but began at another moment.
+ */
 function inContainer(disk: Disk, number: string): NodeFiles {
   const own = new Set<string>();
-  const unseen = (path: string): string =>
-    own.has(path) ? path : path.replace(`lock.${process.pid}.`, 'lock.4194999.');
-  const real = (path: string): string => path.replace('lock.4194999.', `lock.${process.pid}.`);
+  const ours = `lock.${process.pid}.${processStart()}`;
+  const theirs = `lock.${process.pid}.0${processStart()}`;
+  const unseen = (path: string): string => (own.has(path) ? path : path.replace(ours, theirs));
+  const real = (path: string): string => path.replace(theirs, ours);
   const calls: Partial<NodeFiles> = {
     open: (path, flag) => {
       if (flag === 'wx') own.add(path);
@@ -150,7 +154,7 @@ describe.runIf(processNamespace() !== '')('a folder that containers share', () =
     await expect(before.close()).resolves.toBeUndefined();
     await expect(first()).rejects.toMatchObject({
       name: 'locked',
-      reason: expect.stringContaining('another container'),
+      reason: expect.stringMatching(/open in process \d+ .*another container/),
     });
     await append(journal, n + 2, 'strict');
     await journal.close();

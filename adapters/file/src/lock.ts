@@ -168,11 +168,12 @@ function mayRunElsewhere(files: Files, folder: string, { name, pid, start }: Tak
 
 function lockedBy(folder: string, owner: Taker): DatabaseError {
   const isSeen = lives(join(folder, owner.name), owner);
-  return locked(`${folder} is open in ${ownerOf(owner)}${isSeen ? '' : UNSEEN}`);
+  return locked(`${folder} is open in ${ownerOf(owner, isSeen)}${isSeen ? '' : UNSEEN}`);
 }
 
-function ownerOf({ name, pid, start }: Taker): string {
-  const who = pid === process.pid ? THIS_PROCESS : `process ${pid}`;
+/** @param isSeen else its id is one of another container, where it may be that of this process */
+function ownerOf({ name, pid, start }: Taker, isSeen: boolean): string {
+  const who = isSeen && pid === process.pid ? THIS_PROCESS : `process ${pid}`;
   const owner = `${who} (lock file ${name}, pid ${pid})`;
   // Deno tells a program that may not do everything of no other process. Where nobody can know, the database stays locked until
   // somebody looks, after a loss of power perhaps for ever: services begin with the same ids.
