@@ -1,7 +1,7 @@
 /** Servers that stop in the middle, or never: how long one request waits for them, and how much of an answer it takes. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { onSigns } from '../../packages/core/src/index';
-import { RemoteDatabase } from '../../packages/remote/src';
+import { RemoteDatabase, type RemoteOptions } from '../../packages/remote/src';
 import { Idle } from '../../packages/remote/src/client-idle';
 
 /** ms; the client's own. */
@@ -203,7 +203,7 @@ describe('an answer without end', () => {
 
 describe('a live feed for which nothing changes', () => {
   /** Waits as long as it may. @returns what it asked for in an hour */
-  async function askedInAnHour(auth?: { username: string; password: string }): Promise<string[]> {
+  async function askedInAnHour(options: RemoteOptions = {}, isOwnFetch = false): Promise<string[]> {
     const asked: string[] = [];
     const fetch = (url: unknown, init: RequestInit = {}): Promise<Response> => {
       const { pathname, searchParams } = new URL(String(url));
@@ -213,7 +213,9 @@ describe('a live feed for which nothing changes', () => {
       const { signal } = init;
       return new Promise((_, reject) => signal!.addEventListener('abort', () => reject(signal!.reason)));
     };
-    const db = new RemoteDatabase('http://127.0.0.1:1/db', { skip_setup: true, fetch, auth } as never);
+    vi.stubGlobal('fetch', fetch);
+    const sent = isOwnFetch ? {} : { fetch: fetch as typeof globalThis.fetch };
+    const db = new RemoteDatabase('http://127.0.0.1:1/db', { skip_setup: true, ...sent, ...options });
     const feed = db.changes({ live: true, since: 3, heartbeat: false, timeout: 2 * HOUR });
     const over = Promise.resolve(feed);
     await vi.advanceTimersByTimeAsync(1_000);
@@ -227,15 +229,33 @@ describe('a live feed for which nothing changes', () => {
     return until;
   }
   const HOUR = 3_600_000;
+  afterEach(() => void vi.unstubAllGlobals());
 
-  it('asks now and then, by which the session of a user who logged in by a cookie is kept', async () => {
-    const asked = await askedInAnHour();
+  it.each([
+    ['that a given fetch may have', {}, undefined],
+    ['of a page, for its own server', {}, 'http://127.0.0.1:1'],
+    ['of a page, for another server', { credentials: 'include' }, 'https://app.example'],
+  ] as const)('asks now and then, which keeps the session of a cookie %s', async (_, options, origin) => {
+    if (origin !== undefined) vi.stubGlobal('location', { origin });
+    const asked = await askedInAnHour(options, origin !== undefined);
     // A session of CouchDB's lasts ten minutes.
     expect(asked.length).toBeGreaterThan(6);
     expect(new Set(asked)).toEqual(new Set(['/db']));
   });
 
-  it('asks for nothing where there is a password', async () => {
-    expect(await askedInAnHour({ username: 'ann', password: 'secret' })).toEqual([]);
+  const authorization = 'Bearer abc';
+  it.each<[string, RemoteOptions]>([
+    ['there is a password', { auth: { username: 'ann', password: 'secret' } }],
+    ['the program says who it is', { headers: { authorization } }],
+    ['a function of the program says it', { headers: async () => ({ authorization }) }],
+    ['no cookie is to be sent', { credentials: 'omit' }],
+  ])('asks for nothing where %s', async (_, options) => {
+    expect(await askedInAnHour(options)).toEqual([]);
+  });
+
+  it('asks for nothing where no cookie is sent: to another server, and outside of pages', async () => {
+    expect(await askedInAnHour({}, true)).toEqual([]);
+    vi.stubGlobal('location', { origin: 'https://app.example' });
+    expect(await askedInAnHour({}, true)).toEqual([]);
   });
 });

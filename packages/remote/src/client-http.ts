@@ -116,6 +116,8 @@ interface Line {
   readonly given: Target;
   /** Where a redirect led, as long as a database answers there. */
   target: Target;
+  /** Whether the last request had an `Authorization`, whoever gave it. */
+  isAuthorized: boolean;
   readonly options: HttpOptions;
   readonly auth: Auth;
   compressor: Promise<Compressor | undefined> | undefined;
@@ -126,6 +128,7 @@ export function makeLine(target: Target, options: HttpOptions): Line {
   const line: Line = {
     given: target,
     target,
+    isAuthorized: false,
     options,
     auth: makeAuth(target, options, () => line.target.root),
     compressor: undefined,
@@ -153,10 +156,12 @@ export class Http {
     return this.#line.options.fetch === undefined;
   }
 
-  /** Whether we have no password to be known by: in a page a cookie may be what lets its user in. */
+  /** Whether a cookie may be what lets the user in, of a page's or of a given `fetch`. Known once something was asked. */
   get mayNeedCookie(): boolean {
-    const { target, options } = this.#line;
-    return (options.auth ?? target.credentials) == null;
+    const { target, isAuthorized, options } = this.#line;
+    if (isAuthorized || options.auth != null || options.credentials === 'omit') return false;
+    if (!this.ownFetch || options.credentials === 'include') return true;
+    return globalThis.location?.origin === new URL(target.database).origin;
   }
 
   /** How the bytes of attachments are made, read and given. */
@@ -342,6 +347,7 @@ export class Http {
         } as RequestInit)),
     };
     const response = await fetch(url, init);
+    this.#line.isAuthorized = sent.has('authorization');
     checkResponse(response);
     // A fetch that does not heed its signal: nobody waits for this any more.
     if (signal.aborted) leaveUnread(response.body);
