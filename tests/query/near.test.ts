@@ -1,7 +1,7 @@
 /** A query whose index misses little does not wait until another index is built, and that one is built though others are queried. */
 import { memory } from '@settledb/adapter-memory';
 import type { MapFunction } from '@settledb/core';
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 import { openContext, type QueryContext } from '../support/query-context';
 
 const DOCS = 4_000;
@@ -11,7 +11,10 @@ const SLOW_MS = 0.2;
 const ASKED_MAX = 1_000;
 
 let context: QueryContext;
-afterEach(() => context.database.close());
+afterEach(async () => {
+  vi.useRealTimers();
+  await context.database.close();
+});
 
 const slow = { mapped: 0 };
 const map: MapFunction = (doc, emit) => {
@@ -93,4 +96,38 @@ it('does not keep the other from being built, however often it is asked', async 
   isBuilt = true;
   await Promise.all(asking);
   expect(n).toBeLessThan(ASKED_MAX);
+});
+
+it('is brought up to date in portions, also where the other is asked for what was there before', async () => {
+  // No turn is over before it has done all that it is for.
+  vi.useFakeTimers({ toFake: ['performance'] });
+  const [before, after] = [22_000, 2_100];
+  const plain = (doc: { n: number }, emit: (key: unknown) => void): void => emit(doc.n);
+  context = await openContext(memory(), 'db', { views: { quick: plain, other: plain } as never });
+  const { database, store, views: queries } = context;
+  const { read } = store;
+  await database.bulkDocs(Array.from({ length: before }, (_, n) => ({ _id: `d${n}`, n })));
+  await queries.query('quick', { limit: 0 });
+  let begin!: () => void;
+  const begun = new Promise<void>((resolve) => (begin = resolve));
+  let most = 0;
+  Object.assign(store, {
+    readNow: () => undefined,
+    read: async (...args: Parameters<typeof read>) => {
+      for (const query of args[0]) {
+        if (!('by' in query) || query.by !== 'seq' || !('limit' in query)) continue;
+        await begun;
+        most = Math.max(most, query.limit!);
+      }
+      return read.apply(store, args);
+    },
+  });
+  const built = queries.query('other', { limit: 0 });
+  const long = 'x'.repeat(10_000); // of which 100 are read at a time
+  await database.bulkDocs(Array.from({ length: after }, (_, n) => ({ _id: `x${n}`, n, long })));
+  const answer = queries.query('quick', { limit: 0 });
+  begin();
+  expect((await answer).total_rows).toBe(before + after);
+  expect(most).toBe(1_000);
+  expect((await built).total_rows).toBe(before + after);
 });

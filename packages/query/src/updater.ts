@@ -225,7 +225,7 @@ export class Updater {
     }
     const writing = new Writing();
     for (const began = performance.now(); ; ) {
-      const batch = await this.#read(since);
+      const batch = await this.#read(since, behind);
       const isLast = !(await this.#map(batch, behind, states, writing));
       since = batch.through;
       // Calls that came meanwhile, or wait for what was written meanwhile, are served in the next turn.
@@ -278,15 +278,16 @@ export class Updater {
       if (waiter.target <= state.seq && (isWhole || !waiter.asked)) waiter.resolve(state);
   }
 
-  /** Whether a query only waits for an index to be whole. */
-  #waitsForWhole(since: number): boolean {
-    for (const { waiters } of this.#wanted.values())
+  /** Whether a query only waits for one of these indexes to be whole. */
+  #waitsForWhole(since: number, wanted: readonly Wanted[]): boolean {
+    for (const { waiters } of wanted)
       for (const { asked, target } of waiters) if (asked && target <= since) return true;
     return false;
   }
 
-  async #read(since: number): Promise<Batch> {
-    this.#beyond = this.#waitsForWhole(since) ? this.#beyond + 1 : 0;
+  /** @param wanted what the turn is for: others are further behind */
+  async #read(since: number, wanted: readonly Wanted[]): Promise<Batch> {
+    this.#beyond = this.#waitsForWhole(since, wanted) ? this.#beyond + 1 : 0;
     const limit = this.#beyond > BATCHES_BEYOND_MAX ? Number.MAX_SAFE_INTEGER : this.#size.next;
     const [[info], docs] = await this.#store.read([
       INFO_QUERY,
