@@ -178,4 +178,21 @@ describe('a document that cannot be fetched', () => {
     expect(await replicate(source, b, options)).toMatchObject({ ok: true, docs_read: 1, docs_written: 1 });
     expect(failing).toBe(-1);
   });
+
+  it.each([
+    ['no longer answers', Object.assign(new Error('cut'), { name: 'unreachable' })],
+    ['has nobody left who could', statusError(503, 'service_unavailable')],
+  ])('is waited for where the server %s when it is asked about another', async (_, next) => {
+    const [a, b] = await openTwo();
+    await fill(a, 1);
+    let asked = 0;
+    const source = peer(a, {
+      bulkGet: (request: never) => {
+        if (++asked > 50) return a.bulkGet(request);
+        throw asked % 2 === 1 ? statusError(500, 'going down') : next;
+      },
+    });
+    const options = { retry: true, back_off_function: () => 0 };
+    expect(await replicate(source, b, options)).toMatchObject({ ok: true, docs_read: 1, docs_written: 1 });
+  });
 });

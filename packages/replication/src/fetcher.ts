@@ -290,6 +290,7 @@ export class Fetcher {
       return true;
     } catch (other) {
       signal.throwIfAborted();
+      if (!mayConcernOne(other)) throw other;
       return statusOf(other) !== statusOf(error);
     }
   }
