@@ -15,7 +15,7 @@ import {
   replicate,
 } from '../../packages/replication/src/index';
 import { ORIGIN, testServer } from '../remote/support';
-import { type AnyDatabase, copyOf, fill, open, openTwo, peer } from './databases';
+import { type AnyDatabase, copyOf, fill, open, openTwo, peer, statusError } from './databases';
 
 class Page extends EventTarget {
   visibilityState = 'visible';
@@ -183,7 +183,10 @@ describe('a live push whose target was set back while there was nothing to send'
     expect(replication.status()).toMatchObject({ phase: 'idle', attempts: 2, error: undefined });
   });
 
-  it('looks after it with one request every ten minutes, which may fail', async () => {
+  it.each([
+    ['get no answer', new Error('down')],
+    ['be refused', statusError(401, 'the session has run out')],
+  ])('looks after it with one request every ten minutes, which may %s', async (_, error) => {
     const { a, place, replication, calls } = await idlePush();
     calls.length = 0;
     await vi.advanceTimersByTimeAsync(6 * TEN_MINUTES);
@@ -191,15 +194,17 @@ describe('a live push whose target was set back while there was nothing to send'
     expect(calls).toEqual(Array(6).fill('get'));
     const { now } = place;
     const down = (): never => {
-      throw new Error('down');
+      throw error;
     };
     place.now = new Proxy(now, { get: () => down });
     await vi.advanceTimersByTimeAsync(TEN_MINUTES);
     await turns();
     place.now = now;
     expect(replication.status()).toMatchObject({ phase: 'idle', attempts: 1, error: undefined });
+    calls.length = 0;
     await fill(a, 1, 9);
     await turns();
+    expect(calls).toContain('put'); // the checkpoint
     expect((await now.info()).doc_count).toBe(3);
   });
 

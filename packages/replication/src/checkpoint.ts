@@ -170,13 +170,14 @@ class Side {
     return this.#lost !== undefined;
   }
 
-  async read(signal: AbortSignal): Promise<Checkpoint | undefined> {
+  /** @param isLook see {@link checkPlace} */
+  async read(signal: AbortSignal, isLook = false): Promise<Checkpoint | undefined> {
     try {
       const doc: unknown = await ask(signal, () => this.#peer.get(this.#id, { signal }));
       if (!isObject(doc)) throw unexpected('a checkpoint that is no document');
       this.#has(doc as Checkpoint);
     } catch (error) {
-      if (isRefusal(error)) this.refuses = true;
+      if (isRefusal(error) && !isLook) this.refuses = true;
       else if (!isNotFound(error)) throw error;
       this.#has(undefined);
     }
@@ -210,12 +211,13 @@ class Side {
   /**
    * A new checkpoint meets no conflict anywhere; and CouchDB does not compare the revisions of `_local` documents at all.
    *
+   * @param isLook nothing is to be written now. Who is refused, as where a session has run out, may be let in again by then: that is thrown
    * @throws if another database lies here now, or an older state of it
    */
-  async checkPlace(signal: AbortSignal): Promise<void> {
+  async checkPlace(signal: AbortSignal, isLook = false): Promise<void> {
     if (this.#lost !== undefined) throw this.#lost;
     if (this.#doc !== undefined) {
-      if (Math.abs(Date.now() - this.#seenAt) >= INTERVAL_MS) await this.#readAgain(signal);
+      if (Math.abs(Date.now() - this.#seenAt) >= INTERVAL_MS) await this.#readAgain(signal, isLook);
     } else await this.#checkInstance(signal);
   }
 
@@ -225,9 +227,9 @@ class Side {
     if (instance !== this.#instance) this.#loses(replaced());
   }
 
-  async #readAgain(signal: AbortSignal): Promise<void> {
+  async #readAgain(signal: AbortSignal, isLook = false): Promise<void> {
     const before = this.#doc;
-    const now = await this.read(signal);
+    const now = await this.read(signal, isLook);
     if (this.refuses) return;
     // The conflict may have been with the checkpoint of another database.
     if (before === undefined) await this.#checkInstance(signal);
@@ -365,7 +367,7 @@ export class Checkpoints {
   async checkTarget(signal: AbortSignal): Promise<void> {
     while (this.#writing !== undefined) await this.written();
     if (this.#mute || this.#target === undefined || this.#target.refuses) return;
-    this.#writing = this.#target.checkPlace(signal);
+    this.#writing = this.#target.checkPlace(signal, true);
     try {
       await this.#writing;
     } finally {
