@@ -2,6 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { runInNewContext } from 'node:vm';
 import { DatabaseError } from '@settledb/core';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createServer, type ServerOptions } from '../../packages/settledb/src/server';
@@ -115,11 +116,14 @@ describe('static', () => {
 });
 
 describe('a logger', () => {
-  it.each(['throws', 'rejects'] as const)('that %s takes no answer with it', async (how) => {
-    const fail = (): never => {
-      throw new Error('disk full');
-    };
-    const failing = (how === 'throws' ? fail : async () => fail()) as () => void;
+  const fail = (): never => {
+    throw new Error('disk full');
+  };
+  it.each<[string, () => void]>([
+    ['throws', fail],
+    ['rejects', async () => fail()],
+    ['rejects with a promise of another kind', () => runInNewContext('Promise.reject(new Error())')],
+  ])('that %s takes no answer with it', async (_, failing) => {
     const unhandled = vi.fn();
     process.on('unhandledRejection', unhandled);
     onTestFinished(() => void process.off('unhandledRejection', unhandled));

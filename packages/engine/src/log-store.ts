@@ -11,6 +11,7 @@ import {
   type Durability,
   type FoundAll,
   ioError,
+  isPromise,
   type Key,
   type KeyPart,
   type Plan,
@@ -144,7 +145,7 @@ class LogStore<T extends Tables> implements Store<T> {
       (wanted) => this.#image.answer(queries as readonly AnyQuery[], wanted),
       options.signal,
     );
-    return (found instanceof Promise ? await found : found) as FoundAll<T, Q>;
+    return (isPromise(found) ? await found : found) as FoundAll<T, Q>;
   }
 
   readNow<const Q extends readonly Query<T>[]>(queries: Q): FoundAll<T, Q> | undefined {
@@ -244,7 +245,7 @@ class LogStore<T extends Tables> implements Store<T> {
     for (let race = 0; race < RACES_MAX; race++) {
       signal?.throwIfAborted();
       const asked = this.#loading.complete((wanted) => this.#plan(queries, plan, wanted), signal);
-      const attempt = asked instanceof Promise ? await asked : asked;
+      const attempt = isPromise(asked) ? await asked : asked;
       if (attempt.prepared === undefined) {
         // If there is nothing to write, or the plan threw, that counts only if it came from the latest moment. Another call may have
         // taken in later commits meanwhile: so the position decides, not what this look found.

@@ -1,5 +1,5 @@
 /** Functions that a program gives the server to call: their answers are checked, and errors of its logger are ignored. */
-import { isTexts } from '@settledb/core';
+import { isLate, isTexts } from '@settledb/core';
 import type { Person } from './server-auth';
 
 export interface Logger {
@@ -19,7 +19,7 @@ export function log(
 ): void {
   try {
     const told: unknown = said.length === 1 ? logger.info?.(...said) : logger.error?.(...said);
-    if (told instanceof Promise) told.catch(() => {});
+    isLate(told); // then nobody hears what it comes to
   } catch {
     // Nobody is left to tell, and the work that the line is about was done.
   }

@@ -18,10 +18,7 @@ export function verdict(filter: FilterFunction, doc: Doc, query?: Record<string,
   throw badRequest('Filter function returned a promise: it must say at once whether the document passes');
 }
 
-/**
- * Whether a function that should answer at once was async. What its promise comes to does not matter then: nobody need handle it. A
- * promise of any kind: where a library has put its own in place of the platform's (zone.js), that of an async function is no instance.
- */
+/** Whether a function that should answer at once was async. What its promise comes to does not matter then: nobody need handle it. */
 export function isLate(said: unknown): boolean {
   if (!isPromise(said)) return false;
   Promise.resolve(said).catch(() => {});

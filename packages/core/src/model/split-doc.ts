@@ -93,11 +93,14 @@ type Fields = Record<string, unknown>;
 
 export function checkIsDoc(doc: unknown): asserts doc is Fields {
   if (typeof doc !== 'object' || doc === null || Array.isArray(doc)) throw notAnObject();
-  if (isPromise(doc)) throw notAwaited();
+  if (isPromise(doc)) throw notAwaited(); // it has no fields, so it would be stored as an empty document
 }
 
-/** A promise of any kind. Where somebody forgot an `await`: it has no fields, so it would be stored as an empty document. */
-export const isPromise = (value: unknown): boolean =>
+/**
+ * A promise of any kind. Not by `instanceof`: where a library has put its own in place of the platform's (zone.js), that of an async
+ * function is no instance.
+ */
+export const isPromise = (value: unknown): value is PromiseLike<unknown> =>
   typeof (value as Fields | null | undefined)?.then === 'function';
 
 /** The document, or, if it has its JSON made by itself, what that JSON says. */

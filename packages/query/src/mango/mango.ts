@@ -11,6 +11,7 @@ import {
   type IndexFields,
   type IndexList,
   isDatabaseError,
+  isPromise,
   isQuotaExceeded,
   type Queries,
 } from '@settledb/core';
@@ -105,7 +106,7 @@ export class Mango<Content extends object = object>
     try {
       const found = this.#atOnce?.find(request);
       if (found === undefined) return this.#find(request);
-      if (!(found instanceof Promise)) return Promise.resolve(found as FindResult<Content>);
+      if (!isPromise(found)) return Promise.resolve(found as FindResult<Content>);
       const asked = askedNow(request);
       return found.then((late) => (late as FindResult<Content> | undefined) ?? this.#find(asked));
     } catch (error) {
