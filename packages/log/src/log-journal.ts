@@ -9,7 +9,6 @@ import {
   type DatabaseError,
   type Durability,
   ioError,
-  isPromise,
   isQuotaExceeded,
   type TextRef,
 } from '@settledb/core';
@@ -372,7 +371,7 @@ export class LogJournal implements Journal {
       const commits: CommitRead[] = [];
       for (const place of places) {
         const frame = log.frames.frame(place);
-        commits.push(commitOf(isPromise(frame) ? await frame : frame));
+        commits.push(commitOf('then' in frame ? await frame : frame));
       }
       return { epoch, manifest: text === undefined ? undefined : { text, through }, commits };
     } finally {

@@ -1,6 +1,6 @@
 /** What a filter function says of a document, the same for databases here and behind a URL. */
 import { badRequest, thrownText } from '../model/errors';
-import { isPromise } from '../model/split-doc';
+import { isPromise } from '../model/kinds';
 import type { ExistingDoc } from '../model/types';
 import type { FilterFunction } from './database';
 

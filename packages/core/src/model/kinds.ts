@@ -12,3 +12,10 @@ export function isTexts(value: unknown): value is string[] {
   for (const item of value) if (typeof item !== 'string') return false;
   return true;
 }
+
+/**
+ * A promise of any kind. Not by `instanceof`: where a library has put its own in place of the platform's (zone.js), that of an async
+ * function is no instance.
+ */
+export const isPromise = (value: unknown): value is PromiseLike<unknown> =>
+  typeof (value as { readonly then?: unknown } | null | undefined)?.then === 'function';

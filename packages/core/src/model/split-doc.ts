@@ -15,6 +15,7 @@ import {
 } from './errors';
 import { isLocalId } from './ids';
 import { toJson } from './json';
+import { isPromise } from './kinds';
 import { isLocalRev, isRev } from './revision';
 import type { Revisions } from './types';
 
@@ -95,13 +96,6 @@ export function checkIsDoc(doc: unknown): asserts doc is Fields {
   if (typeof doc !== 'object' || doc === null || Array.isArray(doc)) throw notAnObject();
   if (isPromise(doc)) throw notAwaited(); // it has no fields, so it would be stored as an empty document
 }
-
-/**
- * A promise of any kind. Not by `instanceof`: where a library has put its own in place of the platform's (zone.js), that of an async
- * function is no instance.
- */
-export const isPromise = (value: unknown): value is PromiseLike<unknown> =>
-  typeof (value as Fields | null | undefined)?.then === 'function';
 
 /** The document, or, if it has its JSON made by itself, what that JSON says. */
 export const asItSays = (doc: unknown): unknown =>
