@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { Checkpoints } from '../../packages/replication/src/checkpoint';
 import {
   type Checkpoint,
-  Checkpoints,
   commonSeq,
   covers,
   recorded,
   type Session,
-} from '../../packages/replication/src/checkpoint';
+} from '../../packages/replication/src/sessions';
 
 const session = (session_id: string, last_seq: number | string, n?: number): Session => ({
   session_id,

@@ -5,9 +5,9 @@
  */
 import { remote } from '@settledb/remote';
 import { describe, expect, it } from 'vitest';
-import { type Checkpoint, commonSeq } from '../../packages/replication/src/checkpoint';
 import { replicate, sync } from '../../packages/replication/src/index';
 import { replicationId } from '../../packages/replication/src/replication-id';
+import { type Checkpoint, commonSeq } from '../../packages/replication/src/sessions';
 import { ORIGIN, testServer } from '../remote/support';
 import { type AnyDatabase, checkpointsOf, contents, open } from './databases';
 import { lossy, type NetworkFaults } from './network';

@@ -7,9 +7,9 @@
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Checkpoint, commonSeq } from '../../packages/replication/src/checkpoint';
 import { type Peer, type Replication, replicate, sync } from '../../packages/replication/src/index';
 import { replicationId } from '../../packages/replication/src/replication-id';
+import { type Checkpoint, commonSeq } from '../../packages/replication/src/sessions';
 import { type AnyDatabase, checkpointsOf, contents, openTwo, peer, statusError } from './databases';
 import { Random, edit as randomEdit } from './random';
 

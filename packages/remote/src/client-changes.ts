@@ -23,6 +23,7 @@ import { checkChanges } from './client-check';
 import { continuousPages } from './client-continuous';
 import { badResponse } from './client-error';
 import { type Call, flag, type Http, IDLE_TIMEOUT_MS, type QueryValues } from './client-http';
+import { keepSession } from './client-kept-session';
 import { receiveDoc } from './client-receive';
 import { pause } from './client-wait';
 
@@ -43,11 +44,6 @@ const FILTERING_MS = 600_000;
 const TOO_LARGE = 413;
 /** ms that a longpoll should wait at least. A server that answers empty at once would otherwise be asked in a tight loop. */
 const MIN_POLL_MS = 1_000;
-/**
- * ms between requests that keep the session of a page whose user logged in by a cookie: a request that waits renews none. CouchDB's lasts ten
- * minutes, and is renewed from the first of them on.
- */
-const SESSION_MS = 120_000;
 
 type Controller = FeedController<Change>;
 type Outcome = ChangesResult | Cancelled;
@@ -144,7 +140,7 @@ class Reader {
   /** @param ask sends one request that waits @returns how many changes it brought */
   async #poll(ask: () => Promise<number>): Promise<Outcome> {
     const over = new AbortController();
-    if (this.#http.mayNeedCookie) void this.#keepSession(over.signal);
+    void keepSession(this.#http, over.signal);
     try {
       while (this.#left > 0 && !this.#controller.cancelled) {
         const started = performance.now();
@@ -156,16 +152,6 @@ class Reader {
     } finally {
       over.abort();
     }
-  }
-
-  /** While nothing changes, it may be all that is asked for hours. What comes of it, the feed finds out by itself. */
-  async #keepSession(signal: AbortSignal): Promise<void> {
-    const wait = (): Promise<boolean> =>
-      pause(SESSION_MS, signal).then(
-        () => true,
-        () => false,
-      );
-    while (await wait()) await this.#http.json({ method: 'GET', path: '', signal }).catch(() => {});
   }
 
   /** A server may bound the bodies of feeds that wait, which it holds for long, closer than those of others: many ids are asked for apart. */

@@ -3,11 +3,12 @@
  * to go on.
  */
 import { commonSnapshot, type Seq, SNAPSHOT_ID, snapshotSessions, uuid } from '@settledb/core';
-import { Checkpoints, covers } from './checkpoint';
+import { Checkpoints } from './checkpoint';
 import type { ChangesQuery } from './options';
 import { ask, bare, checkId, checkInfo, isNotFound, isRefusal, type Peer, type PeerInfo } from './peer';
 import type { Progress } from './progress';
 import { isTelling, replicationId } from './replication-id';
+import { covers } from './sessions';
 import type { Run, Start } from './transfer';
 
 /** The two sides, as they are now. */
