@@ -26,14 +26,15 @@ export async function copyOf(
   db: LocalDatabase<Record<string, unknown>>,
 ): Promise<LocalDatabase<Record<string, unknown>>> {
   const store = naiveStore(schema) as Store<DatabaseTables>;
-  for (const table of Object.keys(schema)) {
-    // Any table: what is in it is not looked at.
-    const query = [{ from: table, range: {}, texts: true }] as unknown as readonly [
-      { from: 'docs'; range: object },
-    ];
-    const [put] = await db.store.read(query);
-    await store.write([], () => ({ writes: [{ into: table, put }] as never, value: undefined }));
-  }
+  const tables = Object.keys(schema);
+  // Any table: what is in it is not looked at. All of one moment: others may write meanwhile.
+  const queries = tables.map((from) => ({ from, range: {}, texts: true })) as unknown as readonly {
+    from: 'docs';
+    range: object;
+  }[];
+  const found = await db.store.read(queries);
+  const writes = tables.map((into, i) => ({ into, put: found[i] }));
+  await store.write([], () => ({ writes: writes as never, value: undefined }));
   return LocalDatabase.open<Record<string, unknown>>(store, { name: db.name, adapter: 'naive' });
 }
 

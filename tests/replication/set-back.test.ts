@@ -101,7 +101,8 @@ async function trial(seed: number, side: 'source' | 'target'): Promise<void> {
     await Promise.allSettled(runs);
   }
   place.faults = 0;
-  await run({});
+  // A fault may be under way still.
+  await run({ retry: true, back_off_function: () => 0 });
   const [source, target] = side === 'source' ? [place.now, other] : [other, place.now];
   const { results } = (await source.changes({ style: 'all_docs' })) as unknown as {
     results: { id: string; changes: { rev: string }[] }[];
