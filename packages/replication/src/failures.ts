@@ -1,5 +1,6 @@
 /** What ends an attempt, and single documents that do so. */
 import type { FailedRev } from './fetcher';
+import { RevSet } from './rev-set';
 import type { Run } from './transfer';
 
 /** Attempts in a row that may fail for the same reason: a revision that cannot be fetched or is not accepted. */
@@ -75,8 +76,7 @@ export class Failures {
 /** Attempts that failed for the same revision. A document edited between two attempts fails anew: the next may find it at rest. */
 function triesOf(failed: readonly FailedRev[], run: Run): number {
   const again = failed.some(({ id, rev }) => run.failed.has(id, rev));
-  run.failed.clear();
-  for (const { id, rev } of failed) run.failed.add(id, rev);
+  run.failed = RevSet.of(failed);
   run.documentTries = again ? run.documentTries + 1 : 1;
   return run.documentTries;
 }

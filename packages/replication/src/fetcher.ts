@@ -26,6 +26,7 @@ import {
   isNotFound,
   type MissingRev,
   type Peer,
+  revisionOf,
   statusOf,
 } from './peer';
 import type { Progress } from './progress';
@@ -147,15 +148,12 @@ export class Fetcher {
     const signal = this.#signal;
     const options = { doc_ids, style: 'all_docs', since: 0, signal } as const;
     const { rows } = checkChanges(await ask(signal, () => this.#source.changes(options)));
-    const listed = new RevSet();
-    for (const { id, revs } of rows) for (const rev of revs) listed.add(id, rev);
-    return listed;
+    return RevSet.of(rows.flatMap(({ id, revs }) => revs.map((rev) => ({ id, rev }))));
   }
 
   /** Fetches documents whole that were written with stubs unknown to the target. A document that is gone since is left out. */
   async *complete(docs: readonly AnyDoc[]): AsyncGenerator<Portion, void> {
-    const wanted = docs.map(({ _id, _rev }) => ({ id: _id, rev: _rev }));
-    const { docs: found, failures } = await this.#request(wanted, { att_encoding_info: true });
+    const { docs: found, failures } = await this.#request(docs.map(revisionOf), { att_encoding_info: true });
     if (failures.length > 0) yield { docs: [], length: 0, failures };
     yield* this.#fill(found.map((doc) => unfilled(doc, [], this.#streams)));
   }
@@ -208,8 +206,8 @@ export class Fetcher {
     let length = 0;
     const docs = found.filter((doc) => {
       const own = lengthOf(doc);
-      const { _id: id, _rev: rev } = doc;
-      if (own === undefined) failures.push({ id, rev, error: malformed(id, 'it is nested too deep') });
+      if (own === undefined)
+        failures.push({ ...revisionOf(doc), error: malformed(doc._id, 'it is nested too deep') });
       else length += own + apartLength(doc);
       return own !== undefined;
     });

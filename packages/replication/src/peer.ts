@@ -30,6 +30,12 @@ export type Peer = Pick<
 /** A document as it is transferred: opaque except for its `_` fields. */
 export type AnyDoc = ExistingDoc<Record<string, unknown>>;
 
+/** Which revision of which document it is. */
+export const revisionOf = ({ _id, _rev }: AnyDoc): { readonly id: string; readonly rev: string } => ({
+  id: _id,
+  rev: _rev,
+});
+
 /** A row of the changes feed, reduced to what is used. */
 export interface ChangedDoc {
   readonly id: string;

@@ -1,9 +1,20 @@
+interface Revision {
+  readonly id: string;
+  readonly rev: string;
+}
+
 /** A set of revisions of documents. Usually there is one revision of each document, so no key has to be made of id and revision. */
 export class RevSet {
   readonly #one = new Map<string, string>();
   /** Documents with more than one revision. */
   #more: Map<string, Set<string>> | undefined;
   #size = 0;
+
+  static of(revisions: Iterable<Revision>): RevSet {
+    const set = new RevSet();
+    for (const { id, rev } of revisions) set.add(id, rev);
+    return set;
+  }
 
   /** Number of revisions. */
   get size(): number {

@@ -17,7 +17,7 @@ import type { ReplicationChange } from './counters';
 import { Failure, Failures } from './failures';
 import { Fetcher } from './fetcher';
 import type { Settings } from './options';
-import type { Peer } from './peer';
+import { type Peer, revisionOf } from './peer';
 import type { Progress } from './progress';
 import { readChanges } from './reader';
 import type { RevSet } from './rev-set';
@@ -44,7 +44,7 @@ export interface Run {
   /** A batch, even an empty one, was transferred: both databases exist and accept such requests. */
   worked: boolean;
   /** Revisions that made the last such attempt fail. */
-  readonly failed: RevSet;
+  failed: RevSet;
   /** Attempts in a row, since the last acknowledged position, that failed for the same revision. */
   documentTries: number;
   /** Attempts, since all was last written down, that ended because another replication wrote over their checkpoint. */
@@ -173,9 +173,7 @@ async function write(
 /** What the target refused in an earlier attempt, and takes in this one, is denied no more. */
 function notDenied({ denied, progress }: Run, written: Chunk['docs']): void {
   if (denied.size === 0) return;
-  const tried = written
-    .map(({ _id, _rev }) => ({ id: _id, rev: _rev }))
-    .filter(({ id, rev }) => denied.has(id, rev));
+  const tried = written.map(revisionOf).filter(({ id, rev }) => denied.has(id, rev));
   for (const { id, rev } of tried) denied.delete(id, rev);
   if (tried.length > 0) progress.retried({ tried, still: [], written: 0 });
 }

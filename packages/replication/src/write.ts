@@ -14,6 +14,7 @@ import {
   isRefusal,
   isTooLarge,
   type Peer,
+  revisionOf,
   statusOf,
 } from './peer';
 import { RevSet } from './rev-set';
@@ -48,8 +49,7 @@ export async function writeDocs(
   const incomplete = first.failed.filter(({ status }) => status === 412);
   if (incomplete.length === 0) return first;
   // The target lacks the attachment that a stub stands for, although it said that it has the revision: it gets the whole document.
-  const wanted = new RevSet();
-  for (const { id, rev } of incomplete) wanted.add(id, rev);
+  const wanted = RevSet.of(incomplete);
   const outcomes: WriteOutcome[] = [
     { ...first, failed: first.failed.filter((row) => !incomplete.includes(row)) },
   ];
@@ -117,7 +117,7 @@ async function sourceFailed(
   const reason = error instanceof DatabaseError ? error.reason : message;
   const row = { error: true, status, name, message, reason } as const;
   // Some may have been edited and compacted before their attachments could be read.
-  const left = await fetcher.notGone(docs.map(({ _id, _rev }) => ({ id: _id, rev: _rev, error })));
+  const left = await fetcher.notGone(docs.map((doc) => ({ ...revisionOf(doc), error })));
   return { written: [], denied: [], failed: left.map(({ id, rev }) => ({ id, rev, ...row })) };
 }
 
@@ -132,8 +132,8 @@ const isInvalid = (error: unknown): boolean =>
 
 /** Every row with the revision it is about, once; a row that names none is about all revisions of its document that no other names. */
 function named(rows: readonly FailedRow[], docs: readonly AnyDoc[]): FailedWrite[] {
-  const written = new RevSet();
-  for (const { _id, _rev } of docs) written.add(_id, _rev);
+  if (rows.length === 0) return []; // the usual case
+  const written = RevSet.of(docs.map(revisionOf));
   const isExact = (row: FailedRow): row is FailedWrite =>
     row.rev !== undefined && written.has(row.id, row.rev);
   const others = rows
@@ -143,18 +143,17 @@ function named(rows: readonly FailedRow[], docs: readonly AnyDoc[]): FailedWrite
   return [...rows.filter(isExact), ...others].filter(({ id, rev }) => seen.add(id, rev));
 }
 
-function refusedAlone({ _id, _rev }: AnyDoc, error: unknown): FailedWrite {
+function refusedAlone(doc: AnyDoc, error: unknown): FailedWrite {
   const reason = error instanceof Error ? error.message : 'refused';
   const status = statusOf(error);
   const name = status === 413 ? 'too_large' : status === 412 ? 'missing_stub' : 'doc_validation';
-  return { id: _id, rev: _rev, error: true, status, name, message: reason, reason };
+  return { ...revisionOf(doc), error: true, status, name, message: reason, reason };
 }
 
 /** The documents that no row is about. */
 function without(docs: readonly AnyDoc[], rows: readonly FailedWrite[]): readonly AnyDoc[] {
   if (rows.length === 0) return docs;
-  const failed = new RevSet();
-  for (const { id, rev } of rows) failed.add(id, rev);
+  const failed = RevSet.of(rows);
   return docs.filter(({ _id, _rev }) => !failed.has(_id, _rev));
 }
 
