@@ -162,7 +162,8 @@ export class Checkpoints {
   #noted: Seq | undefined;
   #written: Seq | undefined;
   #writtenAt = 0;
-  #writing: Promise<void> | undefined;
+  /** The write, or look, that has its turn. */
+  #underWay: Promise<void> | undefined;
   #mute = false;
 
   constructor(init: CheckpointsInit) {
@@ -226,7 +227,7 @@ export class Checkpoints {
     this.#noted = seq;
     // The clock may be set back by hours; without `abs`, nothing would be written down for that long.
     const isSoon = Math.abs(Date.now() - this.#writtenAt) < INTERVAL_MS;
-    if (!this.behind || this.#writing !== undefined || isSoon) return;
+    if (!this.behind || this.#underWay !== undefined || isSoon) return;
     // Written while the transfer goes on. A failure is not lost: the next flush writes again, and reports it.
     this.flush(signal).catch(() => undefined);
   }
@@ -236,34 +237,35 @@ export class Checkpoints {
     return !this.#mute && this.#noted !== undefined && this.#noted !== this.#written;
   }
 
-  /** Writes down what was noted, if anything changed. One write at a time. */
-  async flush(signal: AbortSignal): Promise<void> {
-    // No `await` between the last look and the write: of two calls at once, both would find that none is under way.
-    while (this.#writing !== undefined) await this.written();
-    if (!this.behind) return;
-    this.#writing = this.#write(this.#noted!, signal);
-    try {
-      await this.#writing;
-    } finally {
-      this.#writing = undefined;
-    }
+  /** Writes down what was noted, if anything changed. */
+  flush(signal: AbortSignal): Promise<void> {
+    return this.#inTurn(() => (this.behind ? this.#write(this.#noted!, signal) : undefined));
   }
 
-  /** Looks whether the target still is the database that acknowledged what is written down: {@link replaced} says so. One look or write at a time. */
-  async checkTarget(signal: AbortSignal): Promise<void> {
-    while (this.#writing !== undefined) await this.written();
-    if (this.#mute || this.#target === undefined || this.#target.refuses) return;
-    this.#writing = this.#target.checkPlace(signal, true);
-    try {
-      await this.#writing;
-    } finally {
-      this.#writing = undefined;
-    }
+  /** Looks whether the target still is the database that acknowledged what is written down: {@link replaced} says so. */
+  checkTarget(signal: AbortSignal): Promise<void> {
+    return this.#inTurn(() =>
+      this.#mute || this.#target?.refuses ? undefined : this.#target?.checkPlace(signal, true),
+    );
   }
 
-  /** Waits for a write that is under way. */
+  /** Waits for a write or look that is under way. */
   async written(): Promise<void> {
-    while (this.#writing !== undefined) await this.#writing.catch(() => undefined);
+    while (this.#underWay !== undefined) await this.#underWay.catch(() => undefined);
+  }
+
+  /** One write or look at a time. @param begin begins it, unless it is not needed any more */
+  async #inTurn(begin: () => Promise<void> | undefined): Promise<void> {
+    // No `await` between the last look and the beginning: of two calls at once, both would find that none is under way.
+    while (this.#underWay !== undefined) await this.written();
+    const work = begin();
+    if (work === undefined) return;
+    this.#underWay = work;
+    try {
+      await work;
+    } finally {
+      this.#underWay = undefined;
+    }
   }
 
   async #write(seq: Seq, signal: AbortSignal): Promise<void> {
