@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { BackOff, defaultBackOff, LONGEST_DELAY_MS, sleep } from '../../packages/replication/src/backoff';
+import { sleep } from '../../packages/core/src/database/sleep';
+import { BackOff, defaultBackOff, LONGEST_DELAY_MS } from '../../packages/replication/src/backoff';
 
 describe('the default back-off', () => {
   it('grows from a moment to ten minutes and no further', () => {
@@ -156,14 +157,14 @@ describe('waiting', () => {
     vi.stubGlobal('removeEventListener', realm.removeEventListener);
     vi.stubGlobal('document', page);
 
-    const first = sleep(1000, never);
+    const first = sleep(1000, never, { wakes: true });
     expect(listeners).toBe(2);
     realm.dispatchEvent(new Event('online'));
     await first;
     expect(listeners).toBe(0);
 
     let ended = false;
-    const second = sleep(1000, never).then(() => {
+    const second = sleep(1000, never, { wakes: true }).then(() => {
       ended = true;
     });
     page.dispatchEvent(new Event('visibilitychange'));

@@ -16,6 +16,7 @@ import {
   type FeedController,
   isDatabaseError,
   type Seq,
+  sleep,
   verdict,
   withPatterns,
 } from '@settledb/core';
@@ -25,7 +26,6 @@ import { badResponse } from './client-error';
 import { type Call, flag, type Http, IDLE_TIMEOUT_MS, type QueryValues } from './client-http';
 import { keepSession } from './client-kept-session';
 import { receiveDoc } from './client-receive';
-import { pause } from './client-wait';
 
 /** Changes of one request of a live feed. Rows are some 100 bytes; with documents it is still a bounded answer. */
 const LIVE_PAGE = 1_000;
@@ -146,7 +146,7 @@ class Reader {
         const started = performance.now();
         if ((await ask()) > 0) continue;
         const early = MIN_POLL_MS - (performance.now() - started);
-        if (early > 0) await pause(early, this.#controller.signal).catch(() => {});
+        if (early > 0) await sleep(early, this.#controller.signal);
       }
       return cancelled();
     } finally {

@@ -1,12 +1,11 @@
 /**
  * The connection to one remote database: opened by the first call that needs it, created there if missing, closed once.
  */
-import { closed, unlessMissing, untilAborted } from '@settledb/core';
+import { closed, sleep, unlessMissing, untilAborted } from '@settledb/core';
 import { create, identify } from './client-database';
 import { Http, makeLine } from './client-http';
 import { checkRemoteOptions, type RemoteOptions } from './client-options';
 import { parseTarget, type Target } from './client-target';
-import { pause } from './client-wait';
 
 /** ms that closing gives writes under way. A server that answers at all has answered by then; an ending program cannot wait longer. */
 const CLOSING_MS = 5_000;
@@ -93,8 +92,7 @@ export class Connection {
     if ('reads' in this.#ways) this.#ways.reads.close();
     if (this.#writing.size > 0) {
       const over = new AbortController();
-      const patience = pause(CLOSING_MS, over.signal).catch(() => {});
-      await Promise.race([Promise.allSettled(this.#writing), patience]);
+      await Promise.race([Promise.allSettled(this.#writing), sleep(CLOSING_MS, over.signal)]);
       over.abort();
     }
     this.end();

@@ -7,6 +7,7 @@ import {
   isMissing,
   notFound,
   type Rev,
+  sleep,
   unlessMissing,
 } from '@settledb/core';
 import { parseJson } from './client-answer';
@@ -14,7 +15,6 @@ import * as check from './client-check';
 import { badResponse, isForeign } from './client-error';
 import type { Http } from './client-http';
 import { getCall, readDoc } from './client-read';
-import { pause } from './client-wait';
 
 /** ms between two looks at a compaction that the server still has under way. */
 const COMPACT_INTERVAL_MS = 200;
@@ -80,7 +80,7 @@ export async function compact(
   checkInterval(interval);
   check.checkOk(await http.json({ method: 'POST', path: '/_compact', body: {}, signal }), 'the compaction');
   while ((await readInfo(http, { signal })).compact_running === true)
-    await pause(interval ?? COMPACT_INTERVAL_MS, signal);
+    await sleep(interval ?? COMPACT_INTERVAL_MS, signal);
   return { ok: true };
 }
 

@@ -1,9 +1,5 @@
-/**
- * How long to wait before trying again, and the waiting: woken early when the network or the page comes back.
- *
- * The listeners for that exist only while a wait is under way.
- */
-import { onReturn } from '@settledb/core';
+/** How long to wait before trying again, and the waiting: woken early when the network or the page comes back. */
+import { sleep } from '@settledb/core';
 import { statusOf } from './peer';
 
 /** The first wait: long enough for a connection that was just cut, short enough not to be noticed. */
@@ -94,19 +90,3 @@ function retryAfterMs(error: unknown): number {
 }
 
 const bounded = (delay: number): number => (delay > 0 ? Math.min(delay, LONGEST_DELAY_MS) : 0);
-
-/** Waits `ms`; ends early when `signal` is aborted and, if it `wakes`, when the network or the page is back. */
-export function sleep(ms: number, signal: AbortSignal, { wakes = true } = {}): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    const end = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', end);
-      leave();
-      resolve();
-    };
-    const timer = setTimeout(end, ms);
-    signal.addEventListener('abort', end);
-    const leave = wakes ? onReturn(end) : () => undefined;
-  });
-}

@@ -47,6 +47,7 @@ export { ReadSize, readSize } from './read-size';
 export { onPageReturn, onReturn, tellReturn } from './return';
 export { checkRevLists } from './rev-lists';
 export { show } from './show';
+export { sleep } from './sleep';
 export { onSigns, tellSign } from './signs';
 export { SMALL_DATA, type SmallData } from './small-data';
 export { STORAGE_LOST, timesLost, wasLost } from './storage-lost';
