@@ -19,10 +19,10 @@ import {
   type InfoRow,
   ioError,
   isDesignId,
-  onAbort,
   ReadSize,
   type Store,
   type ViewStateRow,
+  whenAborted,
 } from '@settledb/core';
 import { commitMapped, type Mapped } from './chunk';
 import type { IndexDefinition } from './index-reader';
@@ -152,7 +152,7 @@ export class Updater {
         reject: (error) => settle(() => reject(error))(),
       };
       wanted.waiters.add(waiter);
-      if (signal != null) unlisten = onAbort(signal, () => waiter.reject(signal.reason));
+      unlisten = whenAborted(signal, () => waiter.reject(signal?.reason));
       if (!this.#running) void this.#run();
     });
   }

@@ -1,5 +1,5 @@
 /** The timeout of one request. */
-import { onAbort, tellSign } from '@settledb/core';
+import { tellSign, untilAborted, whenAborted } from '@settledb/core';
 
 /** The reason with which a finished request's signal is aborted. */
 const OVER = new Error('the request is over');
@@ -9,7 +9,7 @@ export class Idle {
   readonly #controller = new AbortController();
   readonly #ms: number;
   readonly #given: AbortSignal | undefined;
-  readonly #leave: (() => void) | undefined;
+  readonly #leave: () => void;
   #timer: ReturnType<typeof setTimeout>;
   #isOver = false;
   timedOut = false;
@@ -19,7 +19,7 @@ export class Idle {
   constructor(ms: number, given: AbortSignal | undefined) {
     this.#ms = ms;
     this.#given = given;
-    this.#leave = given && onAbort(given, this.abort);
+    this.#leave = whenAborted(given, this.abort);
     this.#timer = this.#start();
   }
 
@@ -52,20 +52,14 @@ export class Idle {
   end(): void {
     this.#isOver = true;
     this.rest();
-    this.#leave?.();
+    this.#leave();
     // Ends nothing but undici's hold on the request, above all its body, which would last until a full garbage collection.
     if (this.isLarge) this.#controller.abort(OVER);
   }
 
   /** As `reading`, but no longer than this lasts, whether or not the transport heeds the signal. */
   race<T>(reading: Promise<T>): Promise<T> {
-    const { signal } = this;
-    return new Promise((resolve, reject) => {
-      const stop = (): void => reject(signal.reason);
-      if (signal.aborted) stop();
-      signal.addEventListener('abort', stop, { once: true });
-      reading.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
-    });
+    return untilAborted(reading, this.signal);
   }
 
   readonly abort = (): void => this.#controller.abort();

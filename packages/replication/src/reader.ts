@@ -3,7 +3,14 @@
  *
  * Positions are opaque: they are handed back to the source and compared for equality, nothing else.
  */
-import { type ChangesFeed, type ChangesOptions, closed, isObject, type Seq } from '@settledb/core';
+import {
+  type ChangesFeed,
+  type ChangesOptions,
+  closed,
+  isObject,
+  type Seq,
+  whenAborted,
+} from '@settledb/core';
 import { Inbox } from './ahead';
 import type { Settings } from './options';
 import {
@@ -113,8 +120,7 @@ async function* followChanges(
   signal.throwIfAborted();
   const { most } = settings.batchSize;
   const inbox = new Inbox<ChangedDoc>(most);
-  const stop = (): void => inbox.fail(signal.reason);
-  signal.addEventListener('abort', stop);
+  const stop = whenAborted(signal, () => inbox.fail(signal.reason));
   const feed = source.changes({
     ...settings.query,
     ...settings.transport,
@@ -135,7 +141,7 @@ async function* followChanges(
       yield { rows, seq, pending: inbox.size, caughtUp: inbox.size === 0 };
     }
   } finally {
-    signal.removeEventListener('abort', stop);
+    stop();
     feed.cancel?.();
   }
 }

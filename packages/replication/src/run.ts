@@ -1,7 +1,7 @@
 /**
  * The work of a replication: attempts, each a pipeline (`transfer.ts`), until one comes to its end.
  */
-import { DatabaseError, type FeedController, isObject, onSigns, whyOf } from '@settledb/core';
+import { DatabaseError, type FeedController, isObject, onSigns, whenAborted, whyOf } from '@settledb/core';
 import { Announcer } from './announcer';
 import { BackOff, isAnswered } from './backoff';
 import { type Checkpoints, Overwritten } from './checkpoint';
@@ -108,10 +108,8 @@ async function attempt(run: Run, reading: AbortController): Promise<void> {
     reading.abort(reason);
     timer ??= setTimeout(() => writing.abort(), GRACE_MS);
   };
-  const onCancel = (): void => end();
-  feed.signal.addEventListener('abort', onCancel);
   const signals = [reading.signal, writing.signal];
-  const leaves: (() => void)[] = [];
+  const leaves = [whenAborted(feed.signal, () => end())];
   const { retry } = run.settings;
   const again = (): void => end(ANEW);
   if (retry) leaves.push(endWhenWoken(run, signals, again));
@@ -136,7 +134,6 @@ async function attempt(run: Run, reading: AbortController): Promise<void> {
     throw error;
   } finally {
     for (const leave of leaves) leave();
-    feed.signal.removeEventListener('abort', onCancel);
     clearTimeout(timer);
     reading.abort();
   }

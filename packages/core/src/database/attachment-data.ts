@@ -5,7 +5,7 @@
 import { noBytes } from '../model/errors';
 import { CHUNK_BYTES } from '../store/store';
 import { type Bytes, CHUNK_TEXT, decoded, joined } from './bytes';
-import { onAbort, untilAborted } from './on-abort';
+import { untilAborted, whenAborted } from './on-abort';
 
 /**
  * @param signal ends the waiting for data that others send
@@ -87,8 +87,7 @@ export async function* piecesOf<Piece>(
 ): AsyncGenerator<Piece, void> {
   const reader = stream.getReader();
   const cancel = (): void => void reader.cancel(signal?.reason).catch(() => {});
-  const stop = signal && onAbort(signal, cancel);
-  if (signal?.aborted) cancel();
+  const stop = whenAborted(signal, cancel);
   try {
     for (;;) {
       const { done, value } = await reader.read();
@@ -97,7 +96,7 @@ export async function* piecesOf<Piece>(
       yield value;
     }
   } finally {
-    stop?.();
+    stop();
     cancel(); // has no effect on a stream that has ended
   }
 }

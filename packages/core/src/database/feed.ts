@@ -8,7 +8,7 @@
 import { type AnyEvents, Emitter } from './emitter';
 import { Controller, type FeedController } from './feed-controller';
 import { Reader } from './feed-reader';
-import { either, onAbort } from './on-abort';
+import { either, whenAborted } from './on-abort';
 
 /** What `error` listeners get, and a feed rejects with: usually a DatabaseError, otherwise a TypeError or what a filter threw. */
 export type FeedError = Error & {
@@ -85,7 +85,7 @@ export class BasicFeed<Item, Result, Events extends object = AnyEvents>
 {
   readonly #options: FeedOptions<Result>;
   readonly #readers = new Set<Reader<Item>>();
-  #unlisten: () => void = () => {};
+  readonly #unlisten: () => void;
   #cancelled = false;
   #abort: AbortController | undefined;
   #outcome: Outcome<Result> | undefined;
@@ -99,8 +99,7 @@ export class BasicFeed<Item, Result, Events extends object = AnyEvents>
   constructor(run: FeedDriver<Item, Result>, options: FeedOptions<Result> = {}) {
     super();
     this.#options = options;
-    if (options.signal?.aborted) this.cancel();
-    else if (options.signal) this.#unlisten = onAbort(options.signal, () => this.cancel());
+    this.#unlisten = whenAborted(options.signal, () => this.cancel());
     queueMicrotask(() => void this.#start(run));
   }
 

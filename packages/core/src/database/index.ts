@@ -39,7 +39,7 @@ export { Later } from './later';
 export { type BareRow, isLink, linkedId, withDocs } from './linked';
 export { LocalDatabase } from './local';
 export { checkLocalOptions, type LocalOptions } from './local-options';
-export { checkSignal, either, isSignal, onAbort, untilAborted, withEither } from './on-abort';
+export { checkSignal, either, isSignal, onAbort, untilAborted, whenAborted, withEither } from './on-abort';
 export { Patience } from './patience';
 export type * from './queries';
 export * from './query-checks';

@@ -28,6 +28,14 @@ export function onAbort(signal: AbortSignal, listener: () => void): () => void {
   };
 }
 
+/** As {@link onAbort}, but at once if `signal` already is aborted; never without one. */
+export function whenAborted(signal: AbortSignal | null | undefined, listener: () => void): () => void {
+  if (signal == null) return () => {};
+  const stop = onAbort(signal, listener);
+  if (signal.aborted) listener();
+  return stop;
+}
+
 /** Known by its shape: what comes from an iframe, or from jsdom, is no instance of this realm's class. */
 export const isSignal = (value: unknown): value is AbortSignal =>
   typeof (value as Partial<AbortSignal> | null)?.addEventListener === 'function' &&
@@ -63,8 +71,7 @@ function begin(signal: AbortSignal): Watch {
 export function untilAborted<T>(work: Promise<T>, signal: AbortSignal | null | undefined): Promise<T> {
   if (signal == null) return work;
   return new Promise((resolve, reject) => {
-    if (signal.aborted) reject(signal.reason);
-    const stop = onAbort(signal, () => reject(signal.reason));
+    const stop = whenAborted(signal, () => reject(signal.reason));
     work.then(resolve, reject).finally(stop);
   });
 }
@@ -85,11 +92,7 @@ export function either(...given: readonly (AbortSignal | null | undefined)[]): E
   const signals = given.filter((signal) => signal != null);
   if (signals.length === 1) return { signal: signals[0]!, leave: () => {} };
   const both = new AbortController();
-  const stops = signals.map((signal) => {
-    const stop = (): void => both.abort(signal.reason);
-    if (signal.aborted) stop();
-    return onAbort(signal, stop);
-  });
+  const stops = signals.map((signal) => whenAborted(signal, () => both.abort(signal.reason)));
   const leave = (): void => {
     for (const stop of stops) stop();
   };

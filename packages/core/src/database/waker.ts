@@ -8,7 +8,7 @@
 import type { DatabaseTables } from '../store/schema';
 import type { Store } from '../store/store';
 import { unref } from '../store/timers';
-import { onAbort } from './on-abort';
+import { whenAborted } from './on-abort';
 import { onReturn } from './return';
 
 /** Long enough to cost nothing (one read without result per feed), short enough that a lost message goes unnoticed. */
@@ -54,12 +54,10 @@ export class Waker {
         else this.#fail(event.cause);
       }),
       onReturn(this.#hint),
+      whenAborted(controller.signal, this.#wake),
+      // What is lost is closed next: the feed fails, and says why.
+      whenAborted(source.closing, () => void (this.#lost ?? controller.cancel())),
     ];
-    controller.signal.addEventListener('abort', this.#wake);
-    // What is lost is closed next: the feed fails, and says why.
-    const closing = (): void => void (this.#lost ?? controller.cancel());
-    if (source.closing?.aborted) closing();
-    else if (source.closing) this.#ends.push(onAbort(source.closing, closing));
   }
 
   /** Forgets the hints so far: the read that follows includes what they announced. */
@@ -79,7 +77,6 @@ export class Waker {
 
   /** Not to be called while {@link woken} is awaited: whatever ends that has cleared its timer. */
   stop(): void {
-    this.#controller.signal.removeEventListener('abort', this.#wake);
     for (const end of this.#ends) end();
   }
 

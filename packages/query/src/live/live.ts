@@ -7,11 +7,11 @@ import {
   type FindRequest,
   type FindResult,
   type MapFunction,
-  onAbort,
   type Queries,
   type ViewOptions,
   type ViewResult,
   type ViewSource,
+  whenAborted,
 } from '@settledb/core';
 import type { Mango } from '../mango/mango';
 import { ChangeHub, type IsPassing, type WatchCommits } from './hub';
@@ -103,8 +103,7 @@ export class LiveQueries {
         leave();
         resolve();
       };
-      if (signal.aborted) end();
-      else onAbort(signal, end);
+      whenAborted(signal, end);
     });
   }
 
