@@ -14,6 +14,7 @@ import {
   checkChangesOptions,
   type ExistingDoc,
   type FeedController,
+  isBefore,
   isDatabaseError,
   type Seq,
   sleep,
@@ -278,10 +279,6 @@ class Reader {
     return pending === undefined ? results.length < this.#pageSize : pending === 0;
   }
 }
-
-/** Positions of clusters are texts, which cannot be compared. */
-const isBefore = (seq: Seq, other: Seq): boolean =>
-  typeof seq === 'number' && typeof other === 'number' && seq < other;
 
 type AnyDoc = ExistingDoc<Record<string, unknown>>;
 type Accept = (row: Change) => boolean;

@@ -14,11 +14,11 @@ import {
   type ExistingDoc,
   failureRow,
   isObject,
+  isSeq,
   isTexts,
   type OpenRevsRow,
   type Rev,
   type RevsDiffResult,
-  type Seq,
   type WriteFailure,
   type Written,
 } from '@settledb/core';
@@ -26,7 +26,6 @@ import { badResponse } from './client-error';
 import { fromWireError } from './wire';
 
 const isRevText = (value: unknown): value is Rev => typeof value === 'string' && /^\d+-/.test(value);
-const isSeq = (value: unknown): value is Seq => typeof value === 'string' || typeof value === 'number';
 
 /**
  * Some servers, ours too, write numeric positions as texts, as CouchDB writes opaque ones: this tells the numbers from positions that

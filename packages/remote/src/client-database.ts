@@ -5,6 +5,7 @@ import {
   type DatabaseInfo,
   isDatabaseError,
   isMissing,
+  isSeq,
   notFound,
   type Rev,
   sleep,
@@ -59,14 +60,14 @@ export async function readInfo(http: Http, { signal }: CallOptions): Promise<Dat
   check.readSeq(answer, 'update_seq');
   check.readSeq(answer, 'purge_seq');
   const { db_name, update_seq, doc_count } = answer;
-  if (typeof doc_count !== 'number' || !/^(string|number)$/.test(typeof update_seq)) {
+  if (typeof doc_count !== 'number' || !isSeq(update_seq)) {
     throw badResponse('the information lacks doc_count or update_seq');
   }
   return {
     ...answer,
     db_name: typeof db_name === 'string' ? db_name : decodeURIComponent(http.target.path),
     doc_count,
-    update_seq: update_seq as string | number,
+    update_seq,
     host: http.target.name,
     adapter: ADAPTER,
     auto_compaction: false,

@@ -3,8 +3,8 @@
  *
  *   { session_id, last_seq, history: [{ session_id, last_seq, start_time, … }, …newest first], version: 1, replicator }
  */
-import { DatabaseError, type Doc, isObject, type Seq } from '@settledb/core';
-import { ask, bare, checkInfo, isNotFound, isRefusal, isSeq, type Peer, statusOf, unexpected } from './peer';
+import { DatabaseError, type Doc, isObject, isSeq, type Seq } from '@settledb/core';
+import { ask, bare, checkInfo, isNotFound, isRefusal, type Peer, statusOf, unexpected } from './peer';
 import {
   type Checkpoint,
   type CheckpointMarks,

@@ -2,7 +2,7 @@
  * How an attempt begins: both sides are asked who they are and how far they have come; their checkpoints then tell where
  * to go on.
  */
-import { commonSnapshot, type Seq, SNAPSHOT_ID, snapshotSessions, uuid } from '@settledb/core';
+import { commonSnapshot, isBefore, type Seq, SNAPSHOT_ID, snapshotSessions, uuid } from '@settledb/core';
 import { Checkpoints } from './checkpoint';
 import type { ChangesQuery } from './options';
 import { ask, bare, checkId, checkInfo, isNotFound, isRefusal, type Peer, type PeerInfo } from './peer';
@@ -151,5 +151,4 @@ function describing(progress: Progress): () => object {
 }
 
 /** A source that has not come as far as `seq` is another database, or was set back to an older state: everything is compared anew. */
-const notBeyond = (last: Seq | undefined, seq: Seq): Seq =>
-  typeof last === 'number' && typeof seq === 'number' && seq > last ? 0 : seq;
+const notBeyond = (last: Seq | undefined, seq: Seq): Seq => (isBefore(last, seq) ? 0 : seq);

@@ -11,6 +11,7 @@ import {
   isLocalId,
   isObject,
   isRev,
+  isSeq,
   isTexts,
   type RevsDiffResult,
   type Seq,
@@ -74,8 +75,6 @@ export const unexpected = (what: string): DatabaseError =>
 /** The first that is a text: errors of various makes say the same in fields of different names. */
 export const firstText = (...told: readonly unknown[]): string | undefined =>
   told.find((each) => typeof each === 'string');
-
-export const isSeq = (value: unknown): value is Seq => typeof value === 'string' || typeof value === 'number';
 
 export function checkId(answer: unknown): string {
   if (typeof answer === 'string' && answer !== '') return answer;

@@ -7,6 +7,7 @@ import {
   type ChangesFeed,
   type ChangesOptions,
   closed,
+  isBefore,
   isObject,
   type Seq,
   whenAborted,
@@ -74,7 +75,7 @@ export async function* readChanges(init: ReaderInit): AsyncGenerator<ChangesBatc
 async function isShort({ source, signal }: ReaderInit, { pending, seq }: ChangesBatch): Promise<boolean> {
   if (pending !== undefined || typeof seq !== 'number') return false;
   const { seq: last } = checkInfo(await ask(signal, () => source.info(...bare(source, signal))));
-  return typeof last === 'number' && last > seq;
+  return isBefore(seq, last);
 }
 
 async function readBatch(
@@ -102,8 +103,7 @@ async function readBatch(
 
 /** The source was restored from a backup, or is another database by now. The next attempt finds out; this one would skip changes. */
 function checkOrder(since: Seq, seq: Seq): void {
-  if (typeof seq === 'number' && typeof since === 'number' && seq < since)
-    throw unexpected(`changes after ${since} end at ${seq}`);
+  if (isBefore(seq, since)) throw unexpected(`changes after ${since} end at ${seq}`);
 }
 
 /** An upper bound: each document has one change, so there are no more changes than numbers. */

@@ -4,8 +4,7 @@
  * The position is found by CouchDB's rule (https://docs.couchdb.org/en/stable/replication/protocol.html): the newest session that both
  * sides remember. A database that was destroyed or restored from a backup does not remember, and what it lost is replicated again.
  */
-import { isObject, type Seq } from '@settledb/core';
-import { isSeq } from './peer';
+import { isBefore, isObject, isSeq, type Seq } from '@settledb/core';
 
 export interface Session {
   readonly session_id: string;
@@ -132,7 +131,4 @@ const entry = (session: Session): Session =>
 
 /** Whether beginning at `since` leaves no gap after `agreed`. */
 export const covers = (agreed: Seq, since: Seq): boolean =>
-  since === START ||
-  since === '0' ||
-  since === agreed ||
-  (typeof since === 'number' && typeof agreed === 'number' && since <= agreed);
+  since === START || since === '0' || since === agreed || isBefore(since, agreed);

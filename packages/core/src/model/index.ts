@@ -23,6 +23,7 @@ export { withPatterns } from './patterns';
 export * from './response';
 export * from './revision';
 export { checkSelector, compileSelector, fieldAt, fieldPath, isGroup } from './selector';
+export * from './seqs';
 export * from './snapshot-sessions';
 export * from './split-doc';
 export * from './takes-apart';
