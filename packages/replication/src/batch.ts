@@ -2,7 +2,7 @@
  * From batches of changes to chunks of documents: asks the target what it lacks, and fetches that. The last chunk of a batch
  * carries its position, which may be written down once all chunks of the batch are written.
  */
-import type { Seq } from '@settledb/core';
+import { inHalves, type Seq } from '@settledb/core';
 import type { FailedRev, Fetcher } from './fetcher';
 import {
   type AnyDoc,
@@ -143,9 +143,7 @@ async function compare(
     return checkRevsDiff(await ask(signal, () => target.revsDiff(asked, { signal })), asked);
   } catch (error) {
     if (statusOf(error) !== 413 || ids.length === 1) throw error;
-    const middle = Math.ceil(ids.length / 2);
-    const lower = await compare(partOf(asked, ids.slice(0, middle)), target, signal);
-    return [...lower, ...(await compare(partOf(asked, ids.slice(middle)), target, signal))];
+    return (await inHalves(ids, (half) => compare(partOf(asked, half), target, signal))).flat();
   }
 }
 

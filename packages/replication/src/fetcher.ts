@@ -4,7 +4,7 @@
  * Every revision asked for is accounted for: it is there (or a successor on its branch is), it has failed, or the source
  * itself says that it no longer has it. None is skipped in silence.
  */
-import { apartLength, type BulkGetOptions, SPLIT, takesApart, uuid } from '@settledb/core';
+import { apartLength, type BulkGetOptions, inHalves, SPLIT, takesApart, uuid } from '@settledb/core';
 import {
   canStream,
   hasAttachments,
@@ -269,10 +269,7 @@ export class Fetcher {
         const own = [{ error: failureOf(error, only) }];
         return [{ own, all: own }];
       }
-      const middle = Math.ceil(asked.length / 2);
-      const lower = await this.#bulkGet(asked.slice(0, middle), options, splits);
-      const upper = await this.#bulkGet(asked.slice(middle), options, splits);
-      return [...lower, ...upper];
+      return (await inHalves(asked, (half) => this.#bulkGet(half, options, splits))).flat();
     }
   }
 

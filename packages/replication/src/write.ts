@@ -3,7 +3,7 @@
  *
  * Sorts what the target says about single documents: refused ones are skipped, anything else stops the run.
  */
-import { DatabaseError, type Doc, whyOf } from '@settledb/core';
+import { DatabaseError, type Doc, inHalves, whyOf } from '@settledb/core';
 import type { Fetcher } from './fetcher';
 import {
   type AnyDoc,
@@ -93,7 +93,7 @@ async function writeSome(writing: Writing, docs: readonly AnyDoc[]): Promise<Wri
     // documents; any other error may be the fault of some documents, as long as others are taken, or of none.
     const isOfSome = [412, 413].includes(statusOf(error)) && !isClosed(error);
     if (!isOfSome && !(isInvalid(error) && splits.left-- > 0)) throw error;
-    if (docs.length > 1) return writeHalves(writing, docs);
+    if (docs.length > 1) return joined(await inHalves(docs, (half) => writeSome(writing, half)));
     rows = docs.map((doc) => refusedAlone(doc, error));
   }
   const failure = fetcher.takeStreamFailure();
@@ -155,11 +155,4 @@ function without(docs: readonly AnyDoc[], rows: readonly FailedWrite[]): readonl
   if (rows.length === 0) return docs;
   const failed = RevSet.of(rows);
   return docs.filter(({ _id, _rev }) => !failed.has(_id, _rev));
-}
-
-async function writeHalves(writing: Writing, docs: readonly AnyDoc[]): Promise<WriteOutcome> {
-  const middle = Math.ceil(docs.length / 2);
-  const lower = await writeSome(writing, docs.slice(0, middle));
-  const upper = await writeSome(writing, docs.slice(middle));
-  return joined([lower, upper]);
 }

@@ -9,6 +9,7 @@ import type { Store } from '../store/store';
 import { bulkGetRefusal, type Failure, failure } from './bulk-get-refusal';
 import type { BulkGetOptions, CallOptions } from './database';
 import { docOf, followed } from './get-history';
+import { inHalves } from './halves';
 import { type KnownDoc, type RevisionRequest, readRevisions } from './revisions';
 
 type ValidEntry = BulkGetRequest['docs'][number];
@@ -94,9 +95,7 @@ async function readSound(
   } catch (error) {
     if (!isDatabaseError(error) || error.name !== 'corrupt') throw error;
     if (requests.length === 1) return [error];
-    const middle = requests.length >> 1;
-    const lower = await readSound(store, requests.slice(0, middle), options);
-    return [...lower, ...(await readSound(store, requests.slice(middle), options))];
+    return (await inHalves(requests, (half) => readSound(store, half, options))).flat();
   }
 }
 

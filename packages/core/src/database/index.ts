@@ -31,6 +31,7 @@ export * from './feed';
 export type { FeedController } from './feed-controller';
 export * from './functions';
 export { GET_AS_TEXT } from './get';
+export { inHalves } from './halves';
 export { type IndexPlace, runQueries, runsAt } from './index-rows';
 export { INFO, INFO_QUERY, infoOf } from './info';
 export { checkInterval } from './interval';
