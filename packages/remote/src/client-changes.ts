@@ -14,8 +14,10 @@ import {
   checkChangesOptions,
   type ExistingDoc,
   type FeedController,
+  functionName,
   isBefore,
   isDatabaseError,
+  longName,
   type Seq,
   sleep,
   verdict,
@@ -341,19 +343,16 @@ function filterQuery(options: ChangesOptions): QueryValues {
   if (doc_ids !== undefined && !hasIdsBeside(options)) return { filter: '_doc_ids' };
   if (typeof filter === 'function') return {};
   if (filter === '_view' || (filter === undefined && view !== undefined))
-    return { filter: '_view', view: doubled(view!) };
+    return { filter: '_view', view: longName(view!) };
   // An empty name means no filter, locally as well as here.
-  return { filter: !filter || filter.startsWith('_') ? filter || undefined : doubled(filter) };
+  return { filter: !filter || filter.startsWith('_') ? filter || undefined : longName(filter) };
 }
 
 /** The design document with the function that a filter names. */
 const designOf = ({ filter, view }: QueryValues): string | undefined =>
   filter === '_view' || (typeof filter === 'string' && !filter.startsWith('_'))
-    ? `_design/${String(filter === '_view' ? view : filter).split('/')[0]}`
+    ? `_design/${functionName(String(filter === '_view' ? view : filter)).ddoc}`
     : undefined;
-
-/** `name` is short for `name/name`. */
-const doubled = (name: string): string => (name.includes('/') ? name : `${name}/${name}`);
 
 /** Sent in the body, where length does not matter. */
 function feedBody(options: ChangesOptions): object | undefined {

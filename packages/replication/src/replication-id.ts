@@ -5,7 +5,7 @@
  * Canonical: the order of keys and of `doc_ids`, and different ways to say the same, make no difference; so the next run, in any
  * program, finds the checkpoint. Credentials are not part of it: `id()` of a remote database leaves them out.
  */
-import { revHash, type Seq } from '@settledb/core';
+import { longName, revHash, type Seq } from '@settledb/core';
 import type { ChangesQuery } from './options';
 
 /** Goes up when the meaning of a checkpoint changes; every replication then starts over once. */
@@ -41,7 +41,7 @@ function meaning(query: ChangesQuery): unknown {
   const filter = filterText(query);
   return {
     filter,
-    view: filter === '_view' ? twoParts(view ?? '') : undefined,
+    view: filter === '_view' ? longName(view ?? '') : undefined,
     query_params: takesParameters(filter) ? query_params : undefined,
     doc_ids: doc_ids === undefined ? undefined : [...new Set(doc_ids)].sort(),
     selector,
@@ -54,13 +54,10 @@ function filterText({ filter, view }: ChangesQuery): string | undefined {
   // `doc_ids` and `selector` are in the id themselves; only a view needs its filter named.
   if (filter === '_doc_ids' || filter === '_selector') return undefined;
   if (filter === undefined) return view === undefined ? undefined : '_view';
-  return filter.startsWith('_') ? filter : twoParts(filter);
+  return filter.startsWith('_') ? filter : longName(filter);
 }
 
 const takesParameters = (filter: string | undefined): boolean => filter !== undefined && filter !== '_design';
-
-/** `name` is short for `name/name`. */
-const twoParts = (name: string): string => (name.includes('/') ? name : `${name}/${name}`);
 
 /** JSON with the keys of every object in order of code units, and without those that are `undefined`. */
 export function canonicalJson(value: unknown): string {

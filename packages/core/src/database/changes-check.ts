@@ -4,6 +4,7 @@ import { isTexts } from '../model/kinds';
 import { isGroup } from '../model/selector';
 import { isCount } from './count';
 import type { ChangesOptions } from './database';
+import { isFunctionName } from './function-names';
 import { noNumber } from './query-checks';
 
 const BUILT_IN = new Set(['_view', '_doc_ids', '_selector', '_design']);
@@ -60,6 +61,3 @@ function checkFilterName(name: unknown): void {
   if (name !== '' && !isFunctionName(name))
     throw badRequest('`filter` must be of the form `designname/filtername`');
 }
-
-/** `ddoc/name`, or `name` for `name/name`. */
-const isFunctionName = (name: unknown): boolean => typeof name === 'string' && /^[^/]+(\/[^/]+)?$/.test(name);

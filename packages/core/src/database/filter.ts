@@ -11,6 +11,7 @@ import type { ExistingDoc } from '../model/types';
 import { type DatabaseTables, storedBody } from '../store/schema';
 import type { Store } from '../store/store';
 import type { ChangesOptions, FilterFunction } from './database';
+import { functionName } from './function-names';
 import { type Evaluate, evaluate } from './functions';
 import { isLate, verdict } from './verdict';
 
@@ -76,7 +77,7 @@ async function storedFilterTest(
   name: string,
   options: ChangesOptions,
 ): Promise<AcceptDoc> {
-  const parts = parseName(name);
+  const parts = functionName(name);
   const text = await functionText(source, parts.ddoc, ['filters', parts.name]);
   const filter = (source.evaluate ?? evaluate)(text)();
   return filterTest(filter, options);
@@ -84,7 +85,7 @@ async function storedFilterTest(
 
 /** Passes documents for which the map emits. A map that throws on a document has not emitted, as in a view. */
 async function viewTest(source: FilterSource, view: string): Promise<AcceptDoc> {
-  const { ddoc, name } = parseName(view);
+  const { ddoc, name } = functionName(view);
   const text = await functionText(source, ddoc, ['views', name, 'map']);
   let emitted = false;
   const emit = (): void => {
@@ -100,12 +101,6 @@ async function viewTest(source: FilterSource, view: string): Promise<AcceptDoc> 
     }
     return emitted;
   };
-}
-
-/** `ddoc/name`, or `name` for `name/name`. */
-function parseName(text: string): { readonly ddoc: string; readonly name: string } {
-  const [ddoc = '', name = ddoc] = text.split('/');
-  return { ddoc, name };
 }
 
 async function functionText(source: FilterSource, ddoc: string, path: readonly string[]): Promise<string> {

@@ -29,6 +29,7 @@ export { docsOf, errorInList, errorWith, failureRow } from './edits';
 export * from './emitter';
 export * from './feed';
 export type { FeedController } from './feed-controller';
+export { functionName, longName } from './function-names';
 export * from './functions';
 export { GET_AS_TEXT } from './get';
 export { inHalves } from './halves';
