@@ -2,7 +2,7 @@
  * Who sends the requests: known by basic credentials, by a session's cookie, or by the program's own headers; and what to do
  * after a 401.
  */
-import type { HttpOptions } from './client-http';
+import type { RemoteOptions } from './client-options';
 import { Session } from './client-session';
 import type { Target } from './client-target';
 import { formatBasic } from './wire';
@@ -18,7 +18,7 @@ export interface Auth {
 }
 
 /** @param root of the server, as far as it is known by then */
-export function makeAuth({ credentials }: Target, options: HttpOptions, root: () => string): Auth {
+export function makeAuth({ credentials }: Target, options: RemoteOptions, root: () => string): Auth {
   const { headers, fetch } = options;
   const auth = options.auth ?? credentials;
   if (auth !== undefined && 'type' in auth && auth.type === 'cookie') return new Session(root, auth, fetch);

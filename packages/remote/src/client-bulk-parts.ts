@@ -1,7 +1,8 @@
 /** Multipart answers to `_bulk_get`: which part answers which request. */
 import { type ExistingDoc, generationOf, isObject, type Rev } from '@settledb/core';
 import { parseJson, readText } from './client-answer';
-import type { Call, Http } from './client-http';
+import type { Call } from './client-call';
+import type { Http } from './client-http';
 import { type Received, type ReceiveOptions, receiveParts } from './client-parts';
 
 interface Asked {

@@ -8,8 +8,8 @@ import {
   verdict,
   withPatterns,
 } from '@settledb/core';
+import { flag, IDLE_TIMEOUT_MS, type QueryValues } from './client-call';
 import { badResponse } from './client-error';
-import { flag, IDLE_TIMEOUT_MS, type QueryValues } from './client-http';
 
 /** Changes of one request of a live feed. Rows are some 100 bytes; with documents it is still a bounded answer. */
 const LIVE_PAGE = 1_000;

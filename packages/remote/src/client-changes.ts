@@ -18,6 +18,7 @@ import {
   type Seq,
   sleep,
 } from '@settledb/core';
+import type { Call, QueryValues } from './client-call';
 import {
   type Accept,
   acceptBy,
@@ -33,7 +34,7 @@ import {
 import { checkChanges } from './client-check';
 import { continuousPages } from './client-continuous';
 import { badResponse } from './client-error';
-import type { Call, Http, QueryValues } from './client-http';
+import type { Http } from './client-http';
 import { keepSession } from './client-kept-session';
 import { receiveDoc } from './client-receive';
 

@@ -3,7 +3,8 @@
  */
 import { closed, sleep, unlessMissing, untilAborted } from '@settledb/core';
 import { create, identify } from './client-database';
-import { Http, makeLine } from './client-http';
+import { Http } from './client-http';
+import { makeLine } from './client-line';
 import { checkRemoteOptions, type RemoteOptions } from './client-options';
 import { parseTarget, type Target } from './client-target';
 

@@ -1,9 +1,10 @@
 /** A continuous feed: one request, a line for each change as it comes. */
 import { type Change, type ChangesResult, isObject } from '@settledb/core';
 import { decode, parseJson } from './client-answer';
+import type { Call } from './client-call';
 import { checkChanges } from './client-check';
 import { badResponse } from './client-error';
-import type { Call, Http } from './client-http';
+import type { Http } from './client-http';
 
 /** Characters of one line: a change with its document. */
 const MAX_LINE_LENGTH = 2 ** 27;

@@ -3,9 +3,9 @@
  * as a range, and nothing is requested twice.
  */
 import type { Bytes } from '@settledb/core';
+import type { Opened } from './client-call';
 import { differs } from './client-check';
 import { isBroken } from './client-error';
-import type { Opened } from './client-http';
 import { checkHashed } from './client-receive';
 
 interface Download {

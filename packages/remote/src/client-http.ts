@@ -11,19 +11,19 @@ import {
   DatabaseError,
   leaveUnread,
   portableBytes,
+  whenAborted,
   writtenJson,
 } from '@settledb/core';
 import { parseJson, piecesOf, readText, speaksJson } from './client-answer';
-import { type Auth, makeAuth } from './client-auth';
+import { type Call, formatQuery, IDLE_TIMEOUT_MS, type Opened, type OutStream } from './client-call';
 import { type Compressor, findCompressor } from './client-compress';
 import { errorOf, isBroken, RemoteError, unreachable } from './client-error';
 import { Idle } from './client-idle';
+import { follow, type Line } from './client-line';
+import type { GivenHeaders, HeaderFunction } from './client-options';
 import { inPieces } from './client-pieces';
-import { isSameServer, type Target } from './client-target';
-import { type Credentials, JSON_TYPE } from './wire';
-
-/** ms without a byte, before or within an answer, after which a connection counts as dead. */
-export const IDLE_TIMEOUT_MS = 60_000;
+import type { Target } from './client-target';
+import { JSON_TYPE } from './wire';
 
 /**
  * Bytes for each ms that even a slow line takes (64 kbit/s). Nothing is heard of a body while it is sent, so the answer to a long one is
@@ -41,107 +41,10 @@ const REDIRECTS: readonly number[] = [301, 302, 307, 308];
 /** Requests that must not be repeated. */
 const WRITES: readonly string[] = ['/_bulk_docs', '/_purge', '/_compact'];
 
-type GivenHeaders = Readonly<Record<string, string>>;
-type HeaderFunction = (again: boolean) => GivenHeaders | Headers | Promise<GivenHeaders | Headers>;
-export type HeaderSource = GivenHeaders | HeaderFunction;
-
-export interface HttpOptions {
-  readonly fetch?: typeof globalThis.fetch | undefined;
-  readonly headers?: HeaderSource | undefined;
-  readonly auth?: (Credentials & { readonly type?: 'basic' | 'cookie' | undefined }) | undefined;
-  readonly credentials?: 'include' | 'same-origin' | 'omit' | undefined;
-  readonly compress?: boolean | undefined;
-  readonly bytes?: Bytes | undefined;
-}
-
-export interface Call {
-  readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE';
-  /** Below the database, beginning with `/`; `''` is the database. */
-  readonly path: string;
-  /** Default: the database. */
-  readonly base?: 'root' | undefined;
-  readonly query?: QueryValues | undefined;
-  /** JSON; or, with `type`, bytes as they are. */
-  readonly body?: unknown;
-  /** In place of `body`: what is read while it is sent. */
-  readonly stream?: OutStream | undefined;
-  /** The body's, where it is no JSON. */
-  readonly type?: string | undefined;
-  /** Default: JSON. */
-  readonly accept?: string | undefined;
-  /** Of this request alone. */
-  readonly headers?: Readonly<Record<string, string>> | undefined;
-  readonly signal?: AbortSignal | undefined;
-  /** ms without a byte after which the request fails; default {@link IDLE_TIMEOUT_MS}. */
-  readonly idleMs?: number | undefined;
-  /** The document that an error would concern. */
-  readonly docId?: string | undefined;
-  /** The design document that is asked: a 404 means that it, or a part of it, is missing. */
-  readonly design?: string | undefined;
-}
-
-/** A body that is made while it is sent: anew each time, because a request may have to be sent again. */
-export interface OutStream {
-  readonly length: number;
-  /** `sent` is called with each piece that the transport takes. */
-  open(sent: () => void): ReadableStream<Uint8Array>;
-  /** The error with which making the body failed, if it did. */
-  failure(): { readonly error: unknown } | undefined;
-}
-
-/** Undefined ones are left out. */
-export type QueryValues = { readonly [name: string]: string | number | boolean | undefined };
-
-/** A flag as a local database takes it: by JavaScript's truth. It is left out if it is not set. */
-export const flag = (given: unknown): true | undefined => (given ? true : undefined);
-
-export function formatQuery(query: QueryValues = {}): string {
-  const pairs = Object.entries(query).filter(([, value]) => value !== undefined);
-  if (pairs.length === 0) return '';
-  return `?${pairs.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value!)}`).join('&')}`;
-}
-
-/** An answer of 2xx whose body is still to be read. */
-export interface Opened {
-  readonly response: Response;
-  /** Its bytes. Errors while they are read are those of {@link Http.json}. */
-  readonly pieces: AsyncGenerator<Uint8Array, void, void>;
-  /** To be called when the pieces are not read at all. */
-  readonly leave: () => void;
-}
-
-/** What all requests of one database share. */
-interface Line {
-  /** As the program says. */
-  readonly given: Target;
-  /** Where a redirect led, as long as a database answers there. */
-  target: Target;
-  /** Whether the last request had an `Authorization`, whoever gave it. */
-  isAuthorized: boolean;
-  readonly options: HttpOptions;
-  readonly auth: Auth;
-  compressor: Promise<Compressor | undefined> | undefined;
-  readonly ending: AbortController;
-}
-
-export function makeLine(target: Target, options: HttpOptions): Line {
-  const line: Line = {
-    given: target,
-    target,
-    isAuthorized: false,
-    options,
-    auth: makeAuth(target, options, () => line.target.root),
-    compressor: undefined,
-    ending: new AbortController(),
-  };
-  return line;
-}
-
 export class Http {
   readonly #line: Line;
-  /** Called when this closes. A set rather than listeners, because any number of requests may be under way. */
-  readonly #open = new Set<() => void>();
-  #closed = false;
+  /** Aborted when this is closed. */
+  readonly #closing = new AbortController();
 
   constructor(line: Line) {
     this.#line = line;
@@ -176,22 +79,17 @@ export class Http {
 
   /** Calls `end` once when this is closed. @returns a function that removes it */
   onClose(end: () => void): () => void {
-    let ends: (() => void) | undefined = end;
-    const call = (): void => ends?.();
-    this.#open.add(call);
-    if (this.#closed) end();
-    return () => {
-      ends = undefined; // What remains in the set keeps nothing in memory: see `onAbort`.
-      this.#open.delete(call);
-    };
+    return whenAborted(this.#closing.signal, end);
+  }
+
+  get #closed(): boolean {
+    return this.#closing.signal.aborted;
   }
 
   /** Ends every request under way; they and later ones reject `closed`. */
   close(): void {
-    this.#closed = true;
+    this.#closing.abort();
     this.#line.ending.abort(closed());
-    for (const end of this.#open) end();
-    this.#open.clear();
   }
 
   /** @returns the JSON of an answer of 2xx @throws DatabaseError; the signal's reason */
@@ -257,7 +155,7 @@ export class Http {
       response = await request.race(this.#send(call, request, renewed));
     };
     // `fetch` took no credentials along to where it was led.
-    if (response.status === 401) await sendAgainIf(() => this.#follow(call, response));
+    if (response.status === 401) await sendAgainIf(() => follow(this.#line, call, response));
     if (response.status === 401) await sendAgainIf(() => request.race(this.#line.auth.renew()), true);
     if (response.status === 415 && this.#line.compressor !== undefined)
       await sendAgainIf(() => {
@@ -267,37 +165,11 @@ export class Http {
       });
     if (response.redirected)
       await sendAgainIf(() => {
-        this.#follow(call, response);
+        follow(this.#line, call, response);
         // fetch turns a redirected POST into a GET, whose answer is not an answer to what was asked.
         return call.method === 'POST' && !(response.ok && WRITES.includes(call.path));
       });
     return response;
-  }
-
-  /**
-   * From now on, requests go where the database was found.
-   *
-   * @returns whether it was found by being led there @throws redirected, to another server, which gets none of our credentials
-   */
-  #follow({ base, path }: Call, response: Response): boolean {
-    if (!response.redirected || !speaksJson(response)) return false;
-    const { database, credentials, path: own, root: asked } = this.#line.target;
-    const [found = ''] = response.url.split('?');
-    const isRoot = base !== undefined && new URL(found).pathname === new URL(asked).pathname;
-    const url = isRoot ? found + own : found.replace(/\/$/, '');
-    // Where the database itself was asked, its name tells; at any other end there is a login page, perhaps of the hotel's network.
-    if ((base !== undefined && !isRoot) || !url.endsWith(path || `/${own}`)) return false;
-    const moved = url.slice(0, url.length - path.length);
-    if (moved === database) return true; // Another request, sent at the same time, was led there before.
-    const { headers, auth } = this.#line.options;
-    const isSecret = (auth ?? credentials ?? headers) != null;
-    if (isSecret && !isSameServer(new URL(database), new URL(moved))) {
-      const reason = `The database is at ${moved} now; credentials are not taken along to another server`;
-      throw new RemoteError({ status: 400, name: 'redirected', reason });
-    }
-    const root = moved.slice(0, moved.lastIndexOf('/') + 1);
-    this.#line.target = { ...this.#line.target, database: moved, root, path: moved.slice(root.length) };
-    return true;
   }
 
   async #send(call: Call, request: Idle, again: boolean, whole = false): Promise<Response> {
@@ -310,7 +182,6 @@ export class Http {
     const own = await auth.headers();
     signal.throwIfAborted();
     const url = `${call.base === 'root' ? target.root : target.database}${call.path}${formatQuery(call.query)}`;
-    const { type = call.body === undefined ? undefined : JSON_TYPE, accept = JSON_TYPE } = call;
     const { body, encoding } = await this.#bodyOf(call, request);
     // Nothing is sent for somebody who left meanwhile.
     signal.throwIfAborted();
@@ -319,17 +190,12 @@ export class Http {
     const stream = call.stream ?? pieces;
     const patience = (stream?.length ?? sizeOf(body)) / SLOWEST_LINE;
     request.wait(patience);
-    // As PouchDB does, so that a given fetch can add to them: `init.headers.set(…)`.
-    const sent = new Headers({
-      accept,
-      ...own,
-      ...(type !== undefined && { 'content-type': type }),
-      ...(encoding && { 'content-encoding': encoding }),
-      ...(stream && { 'content-length': String(stream.length) }),
-      ...call.headers,
-    });
-    // `null`, as a program may say, is none.
-    for (const [name, value] of new Headers(given ?? {})) sent.set(name, value);
+    const sent = headersOf(
+      call,
+      { ...own, ...(encoding && { 'content-encoding': encoding }) },
+      stream,
+      given,
+    );
     const init: RequestInit = {
       method: call.method,
       headers: sent,
@@ -419,6 +285,25 @@ export class Http {
     }
     return unreachable(name, error);
   }
+}
+
+/** As a `Headers`, as in PouchDB, so that a given fetch can add to them: `init.headers.set(…)`. @param given override all others */
+function headersOf(
+  { body, type = body === undefined ? undefined : JSON_TYPE, accept = JSON_TYPE, headers }: Call,
+  own: GivenHeaders,
+  stream: OutStream | undefined,
+  given: GivenHeaders | Headers | undefined,
+): Headers {
+  const sent = new Headers({
+    accept,
+    ...own,
+    ...(type !== undefined && { 'content-type': type }),
+    ...(stream && { 'content-length': String(stream.length) }),
+    ...headers,
+  });
+  // `null`, as a program may say, is none.
+  for (const [name, value] of new Headers(given ?? {})) sent.set(name, value);
+  return sent;
 }
 
 /** Bytes; of a text about as many. */

@@ -1,6 +1,10 @@
 /** What a remote database may be told. */
 import { type Bytes, badRequest, isObject } from '@settledb/core';
-import type { HeaderSource, HttpOptions } from './client-http';
+import type { Credentials } from './wire';
+
+export type GivenHeaders = Readonly<Record<string, string>>;
+export type HeaderFunction = (again: boolean) => GivenHeaders | Headers | Promise<GivenHeaders | Headers>;
+export type HeaderSource = GivenHeaders | HeaderFunction;
 
 export interface RemoteOptions {
   /** Used for every request instead of the platform's `fetch`. Its `init.headers` are a `Headers`, to which it may add. */
@@ -14,12 +18,12 @@ export interface RemoteOptions {
    * Used instead of a user and password in the URL. Sent with every request; or, with `type: 'cookie'`, once, for a session that is renewed
    * before it ends and after a 401.
    */
-  auth?: HttpOptions['auth'];
+  auth?: (Credentials & { readonly type?: 'basic' | 'cookie' | undefined }) | undefined;
   /**
    * Whether a browser sends its cookies, as for `fetch`. Default `'same-origin'`: to a server of another origin only with
    * `'include'`, which the server's CORS must allow. PouchDB always includes them.
    */
-  credentials?: HttpOptions['credentials'];
+  credentials?: 'include' | 'same-origin' | 'omit' | undefined;
   /**
    * Send large bodies compressed. Default: to servers that say they are CouchDB (or this package's) and are not on this machine;
    * in a page, to its own origin only. `true`: always; `false`: never.

@@ -21,8 +21,8 @@ import {
   uuid,
   writtenJson,
 } from '@settledb/core';
+import type { Call, OutStream } from './client-call';
 import type { TextEdit } from './client-edits';
-import type { Call, OutStream } from './client-http';
 import { closing, partHead, quoteFilename } from './multipart';
 import { DEFAULT_TYPE, encodeDocId, isDotId, JSON_TYPE } from './wire';
 

@@ -14,7 +14,7 @@ import {
 import { MAX_ANSWER_LENGTH, MAX_ATTACHMENT_BYTES, parseJson, readText } from './client-answer';
 import { differs } from './client-check';
 import { badResponse, type RemoteError } from './client-error';
-import type { Opened } from './client-http';
+import type { Opened } from './client-call';
 import { checkHashed } from './client-receive';
 import { boundaryOf, type Part, readMultipart } from './multipart';
 import { attachmentOrder } from './multipart-order';

@@ -5,7 +5,7 @@
  * requests to that server (NGHTTP2_ENHANCE_YOUR_CALM); if the server answers before it has read the body, for seconds afterwards too.
  */
 import { streamOf } from '@settledb/core';
-import type { OutStream } from './client-http';
+import type { OutStream } from './client-call';
 
 /** Bytes. A hundred requests share a connection: as many smaller bodies still fit into its buffer. */
 const LARGE_BYTES = 64 * 1024;

@@ -36,9 +36,10 @@ import {
   withPatterns,
   writtenJson,
 } from '@settledb/core';
+import { type Call, flag, formatQuery } from './client-call';
 import { checkObject, checkOk, readSeq } from './client-check';
 import { badResponse } from './client-error';
-import { type Call, flag, formatQuery, type Http } from './client-http';
+import type { Http } from './client-http';
 import { MAX_QUERY_LENGTH } from './client-read';
 import { receiveDoc } from './client-receive';
 import { encodePart, isDotId } from './wire';

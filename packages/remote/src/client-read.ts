@@ -23,8 +23,9 @@ import {
   writtenJson,
 } from '@settledb/core';
 import { bulkGetOver } from './client-bulk-get';
+import { type Call, flag, formatQuery } from './client-call';
 import * as check from './client-check';
-import { type Call, flag, formatQuery, type Http } from './client-http';
+import type { Http } from './client-http';
 import { receiveDoc } from './client-receive';
 import { encodeDocId, fromWireError, isDotId } from './wire';
 

@@ -7,7 +7,8 @@
 import { type ExistingDoc, isObject } from '@settledb/core';
 import { parseJson, readText } from './client-answer';
 import * as check from './client-check';
-import type { Call, Http } from './client-http';
+import type { Call } from './client-call';
+import type { Http } from './client-http';
 import { asAnswer, boundaryIn, lacking, nextPart } from './client-parts';
 import { checkHashed } from './client-receive';
 import { readMultipart } from './multipart';

@@ -1,7 +1,6 @@
 export { RemoteDatabase, remote } from './client';
 export { RemoteError } from './client-error';
-export type { HeaderSource } from './client-http';
-export type { RemoteOptions } from './client-options';
+export type { HeaderSource, RemoteOptions } from './client-options';
 export { isDatabaseName } from './names';
 export {
   type CookieOptions,
