@@ -19,12 +19,12 @@ import {
 } from '@settledb/core';
 import { parseJson } from './client-answer';
 import { resultsApart } from './client-apart';
-import { type PartsOrJson, resultsOf, withParts } from './client-bulk-parts';
+import { partsOrJson, resultsOf, rowOf } from './client-bulk-parts';
+import { type Call, flag } from './client-call';
 import * as check from './client-check';
 import { isForeign } from './client-error';
-import { type Call, flag } from './client-call';
 import type { Http } from './client-http';
-import type { Received, ReceiveOptions } from './client-parts';
+import type { ReceiveOptions } from './client-parts';
 import { receiveDoc } from './client-receive';
 import { encodeDocId, isDotId } from './wire';
 
@@ -125,9 +125,7 @@ async function ask<Content extends object>(
       return check.checkBulkGet<Content>(parseJson(text), ids);
     }
     // Multipart answers bring all of the data: they are for callers who want all of it.
-    const answer: PartsOrJson = attachments
-      ? await withParts(http, call, options)
-      : { json: await http.json(call) };
+    const answer = await partsOrJson(http, call, options, Boolean(attachments));
     const { parts } = answer;
     const found = check.checkBulkGet<Content>(
       parts ? { results: resultsOf(asked, parts, Boolean(latest)) } : answer.json,
@@ -210,11 +208,8 @@ async function getOne<Content extends object>(
     docId: id,
   };
   try {
-    const answer: PartsOrJson =
-      attachments && rev !== undefined
-        ? await withParts(http, call, options)
-        : { json: await http.json(call) };
-    const found = answer.parts ? answer.parts.map(asOpenRev) : answer.json;
+    const answer = await partsOrJson(http, call, options, attachments && rev !== undefined);
+    const found = answer.parts ? answer.parts.map(rowOf) : answer.json;
     const rows: OpenRevsRow<Content>[] =
       rev === undefined
         ? [{ ok: check.checkDoc<Content>(found, id) }]
@@ -231,5 +226,3 @@ async function getOne<Content extends object>(
     return { id, docs: [{ error: { ...missing.error, error: error.name, reason: error.reason } }] };
   }
 }
-
-const asOpenRev = (row: Received): unknown => ('doc' in row ? { ok: row.doc } : row.other);

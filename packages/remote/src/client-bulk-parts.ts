@@ -11,12 +11,18 @@ interface Asked {
 }
 
 /** The parts of a multipart answer; or the JSON, where the server knows no other form. */
-export type PartsOrJson =
+type PartsOrJson =
   | { readonly parts: readonly Received[] }
   | { readonly parts?: undefined; readonly json: unknown };
 
-/** Asks for bytes rather than base64, where the server supports it. */
-export async function withParts(http: Http, call: Call, options: ReceiveOptions): Promise<PartsOrJson> {
+/** What a call is answered with. @param isData asks for data: as bytes rather than base64, where the server supports it */
+export async function partsOrJson(
+  http: Http,
+  call: Call,
+  options: ReceiveOptions,
+  isData: boolean,
+): Promise<PartsOrJson> {
+  if (!isData) return { json: await http.json(call) };
   const accept = 'multipart/mixed, application/json;q=0.9';
   const answer = await http.open({ ...call, accept });
   const type = answer.response.headers.get('content-type');
@@ -29,9 +35,12 @@ export function resultsOf(asked: readonly Asked[], rows: readonly Received[], la
   const found = inOrder(asked, rows, latest) ?? bySearch(asked, rows);
   return asked.map(({ id }, i) => ({
     id,
-    docs: found[i]!.map((row) => ('doc' in row ? { ok: row.doc } : row.other)),
+    docs: found[i]!.map(rowOf),
   }));
 }
+
+/** A part as the row of JSON that stands for the same. */
+export const rowOf = (part: Received): unknown => ('doc' in part ? { ok: part.doc } : part.other);
 
 function inOrder(
   asked: readonly Asked[],

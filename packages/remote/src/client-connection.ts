@@ -1,7 +1,7 @@
 /**
  * The connection to one remote database: opened by the first call that needs it, created there if missing, closed once.
  */
-import { closed, sleep, unlessMissing, untilAborted } from '@settledb/core';
+import { closed, Served, sleep, unlessMissing, untilAborted } from '@settledb/core';
 import { create, identify } from './client-database';
 import { Http } from './client-http';
 import { makeLine } from './client-line';
@@ -20,8 +20,7 @@ interface Ways {
 export class Connection {
   /** Or the error why there are none: an invalid URL, or a wrong option. */
   readonly #ways: Ways | { readonly error: unknown };
-  /** Calls that write and are under way. */
-  readonly #writing = new Set<Promise<unknown>>();
+  readonly #writing = new Served();
   #setup: Promise<void> | undefined;
   /** The database exists, as far as was checked. */
   #found: boolean;
@@ -59,13 +58,7 @@ export class Connection {
   ): Promise<T> {
     const { writes } = this.#open();
     signal?.throwIfAborted();
-    const call = found ? work(writes) : this.#find(writes, signal).then(() => work(writes));
-    this.#writing.add(call);
-    try {
-      return await call;
-    } finally {
-      this.#writing.delete(call);
-    }
+    return this.#writing.add(found ? work(writes) : this.#find(writes, signal).then(() => work(writes)));
   }
 
   /** The request is made only once. @throws closed, or what is wrong with the URL */
@@ -91,11 +84,9 @@ export class Connection {
   async #close(): Promise<void> {
     this.#ended = true;
     if ('reads' in this.#ways) this.#ways.reads.close();
-    if (this.#writing.size > 0) {
-      const over = new AbortController();
-      await Promise.race([Promise.allSettled(this.#writing), sleep(CLOSING_MS, over.signal)]);
-      over.abort();
-    }
+    const over = new AbortController();
+    await Promise.race([this.#writing.over(), sleep(CLOSING_MS, over.signal)]);
+    over.abort();
     this.end();
   }
 

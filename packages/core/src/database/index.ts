@@ -48,6 +48,7 @@ export * from './query-checks';
 export { ReadSize, readSize } from './read-size';
 export { onPageReturn, onReturn, tellReturn } from './return';
 export { checkRevLists } from './rev-lists';
+export { Served } from './served';
 export { show } from './show';
 export { sleep } from './sleep';
 export { onSigns, tellSign } from './signs';
