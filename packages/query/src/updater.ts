@@ -17,19 +17,18 @@ import {
   INFO,
   INFO_QUERY,
   type InfoRow,
-  ioError,
   isDesignId,
   ReadSize,
   type Store,
   type ViewStateRow,
-  whenAborted,
 } from '@settledb/core';
 import { commitMapped, type Mapped } from './chunk';
 import type { IndexDefinition } from './index-reader';
-import { DOC_TEXTS, Mapper } from './map';
+import { DOC_TEXTS } from './map';
 import { Slices } from './slices';
 import { mapOne, Source } from './source';
 import { inTurn } from './turns';
+import { mayBuild, type Wanted, WantedIndexes, waitsForWhole } from './wanted';
 
 /** Most documents in a batch. */
 const BATCH_DOCS = 1_000;
@@ -62,24 +61,6 @@ interface UpdaterEvents {
   unasked(view: string, docs: number): void;
 }
 
-interface Waiter {
-  /** For a query rather than a policy: the index has to be whole. */
-  readonly asked: boolean;
-  /** The index is built if it does not exist. */
-  readonly builds: boolean;
-  readonly target: number;
-  readonly resolve: (state: ViewStateRow) => void;
-  readonly reject: (error: unknown) => void;
-}
-
-interface Wanted {
-  readonly index: IndexDefinition;
-  readonly mapper: Mapper;
-  readonly waiters: Set<Waiter>;
-  /** The design document of a query has it. */
-  isSibling: boolean;
-}
-
 interface UpdateOptions extends CallOptions {
   /** Other indexes of its design document: they come along in the same pass while it lasts, without being waited for. */
   readonly siblings?: readonly IndexDefinition[];
@@ -109,7 +90,7 @@ class Writing {
 export class Updater {
   readonly #store: Store<DatabaseTables>;
   readonly #events: UpdaterEvents;
-  readonly #wanted = new Map<string, Wanted>();
+  readonly #wanted = new WantedIndexes();
   #slices = new Slices();
   readonly #size = new ReadSize(BATCH_DOCS);
   #running = false;
@@ -134,40 +115,11 @@ export class Updater {
     { siblings = [], inUse = [], signal, asked = true, builds = true }: UpdateOptions = {},
   ): Promise<ViewStateRow> {
     if (signal?.aborted) return Promise.reject(signal.reason);
-    return new Promise((resolve, reject) => {
-      const wanted = this.#want(index);
-      for (const sibling of siblings) this.#want(sibling).isSibling = true;
-      for (const other of inUse) this.#want(other);
-      let unlisten = (): void => {};
-      const settle = (how: () => void) => (): void => {
-        wanted.waiters.delete(waiter);
-        unlisten();
-        how();
-      };
-      const waiter: Waiter = {
-        asked,
-        builds,
-        target,
-        resolve: (state) => settle(() => resolve(state))(),
-        reject: (error) => settle(() => reject(error))(),
-      };
-      wanted.waiters.add(waiter);
-      unlisten = whenAborted(signal, () => waiter.reject(signal?.reason));
-      if (!this.#running) void this.#run();
-    });
-  }
-
-  #want(index: IndexDefinition): Wanted {
-    const present = this.#wanted.get(index.id);
-    if (present !== undefined) return present;
-    const wanted = {
-      index,
-      mapper: new Mapper(index.map),
-      waiters: new Set<Waiter>(),
-      isSibling: false,
-    };
-    this.#wanted.set(index.id, wanted);
-    return wanted;
+    const reached = this.#wanted.wait(index, { asked, builds, target }, { signal });
+    for (const sibling of siblings) this.#wanted.add(sibling).isSibling = true;
+    for (const other of inUse) this.#wanted.add(other);
+    if (!this.#running) void this.#run();
+    return reached;
   }
 
   /** Whether a pass is under way. */
@@ -177,17 +129,7 @@ export class Updater {
 
   /** Whether somebody waits for an index. */
   isAwaited(view: string): boolean {
-    return (this.#wanted.get(view)?.waiters.size ?? 0) > 0;
-  }
-
-  get #awaited(): boolean {
-    for (const { waiters } of this.#wanted.values()) if (waiters.size > 0) return true;
-    return false;
-  }
-
-  #isAsked(view: string): boolean {
-    for (const { asked } of this.#wanted.get(view)?.waiters ?? []) if (asked) return true;
-    return false;
+    return this.#wanted.isAwaited(view);
   }
 
   async #run(): Promise<void> {
@@ -196,10 +138,9 @@ export class Updater {
     this.#beyond = 0;
     this.#slices = new Slices();
     try {
-      while (this.#awaited) await this.#step();
+      while (this.#wanted.awaited) await this.#step();
     } catch (error) {
-      for (const { waiters } of this.#wanted.values())
-        for (const waiter of [...waiters]) waiter.reject(error);
+      this.#wanted.fail(error);
     } finally {
       this.#running = false;
       this.#wanted.clear();
@@ -214,11 +155,10 @@ export class Updater {
 
   async #batch(): Promise<void> {
     const { states, behind: all, now } = await this.#states();
-    if (!this.#awaited || all.length === 0) return;
-    const behind = this.#thoseInTurn(all, ({ index }) => now - (states.get(index.id)?.seq ?? 0));
+    if (!this.#wanted.awaited || all.length === 0) return;
+    const behind = this.#thoseInTurn(all, (each) => now - seqIn(states, each));
     const known = this.#wanted.size;
-    let since = Number.POSITIVE_INFINITY;
-    for (const { index } of behind) since = Math.min(since, states.get(index.id)?.seq ?? 0);
+    let since = Math.min(...behind.map((each) => seqIn(states, each)));
     if (this.#indexed === undefined) {
       this.#indexed = 0;
       this.#events.indexing({ indexed_docs: 0 });
@@ -229,7 +169,7 @@ export class Updater {
       const isLast = !(await this.#map(batch, behind, states, writing));
       since = batch.through;
       // Calls that came meanwhile, or wait for what was written meanwhile, are served in the next turn.
-      if (isLast || !batch.isFull || !this.#awaited || performance.now() - began > TURN_MS) break;
+      if (isLast || !batch.isFull || !this.#wanted.awaited || performance.now() - began > TURN_MS) break;
       if (this.#wanted.size > known) break;
     }
     await writing.last;
@@ -254,40 +194,22 @@ export class Updater {
     /** The seq of the last change. */
     now: number;
   }> {
-    const wanted = [...this.#wanted.values()];
+    const wanted = this.#wanted.all;
     const [rows, [info]] = await this.#store.read([
       { from: 'views', keys: wanted.map(({ index }) => index.id) },
       INFO_QUERY,
     ]);
     const states = new Map<string, ViewStateRow>();
     for (const row of rows) if (row !== undefined) states.set(row.view, row);
-    for (const state of states.values()) this.#settle(state, state.seq >= info!.update_seq);
+    for (const state of states.values()) this.#wanted.settle(state, state.seq >= info!.update_seq);
     const behind = wanted.filter((each) => states.has(each.index.id) || mayBuild(each));
-    for (const each of wanted) if (!behind.includes(each)) this.#dropped(each);
+    for (const each of wanted) if (!behind.includes(each)) this.#wanted.dropped(each);
     return { states, behind, now: info!.update_seq };
-  }
-
-  /** The index was dropped, perhaps by another context. To build it again, the whole database would be read for nobody. */
-  #dropped({ index, waiters }: Wanted): void {
-    this.#wanted.delete(index.id);
-    for (const waiter of [...waiters]) waiter.reject(ioError('the index was dropped'));
-  }
-
-  #settle(state: ViewStateRow, isWhole: boolean): void {
-    for (const waiter of [...(this.#wanted.get(state.view)?.waiters ?? [])])
-      if (waiter.target <= state.seq && (isWhole || !waiter.asked)) waiter.resolve(state);
-  }
-
-  /** Whether a query only waits for one of these indexes to be whole. */
-  #waitsForWhole(since: number, wanted: readonly Wanted[]): boolean {
-    for (const { waiters } of wanted)
-      for (const { asked, target } of waiters) if (asked && target <= since) return true;
-    return false;
   }
 
   /** @param wanted what the turn is for: others are further behind */
   async #read(since: number, wanted: readonly Wanted[]): Promise<Batch> {
-    this.#beyond = this.#waitsForWhole(since, wanted) ? this.#beyond + 1 : 0;
+    this.#beyond = waitsForWhole(since, wanted) ? this.#beyond + 1 : 0;
     const limit = this.#beyond > BATCHES_BEYOND_MAX ? Number.MAX_SAFE_INTEGER : this.#size.next;
     const [[info], docs] = await this.#store.read([
       INFO_QUERY,
@@ -308,7 +230,7 @@ export class Updater {
     states: Map<string, ViewStateRow>,
     writing: Writing,
   ): Promise<boolean> {
-    const behind = wanted.filter(({ index }) => (states.get(index.id)?.seq ?? 0) < through);
+    const behind = wanted.filter((each) => seqIn(states, each) < through);
     if (behind.length === 0) return false;
     let part = new Part(behind);
     const write = async (seq: number, isWhole = false): Promise<boolean> => {
@@ -323,14 +245,14 @@ export class Updater {
     for (const doc of docs) {
       const source = new Source(doc);
       for (const [i, wanted] of behind.entries())
-        if (doc.seq > (states.get(wanted.index.id)?.seq ?? 0)) this.#mapOne(wanted, part, i, source);
+        if (doc.seq > seqIn(states, wanted)) this.#mapOne(wanted, part, i, source);
       part.looked++;
       const wait = this.#slices.pause();
       if (wait !== undefined) await wait;
-      if (part.rows < COMMIT_ROWS && this.#awaited) continue;
+      if (part.rows < COMMIT_ROWS && this.#wanted.awaited) continue;
       await this.#slices.next();
       if (!(await write(doc.seq))) return false;
-      if (!this.#awaited) return false;
+      if (!this.#wanted.awaited) return false;
     }
     return write(through, !isFull);
   }
@@ -346,10 +268,11 @@ export class Updater {
     const after = await commitMapped(this.#store, mapped, states, seq, origin);
     this.#indexed = (this.#indexed ?? 0) + looked;
     this.#events.indexing({ indexed_docs: this.#indexed, last_seq: seq, results_count: looked });
-    for (const { view, docs } of mapped) if (!this.#isAsked(view)) this.#events.unasked(view, docs.length);
+    for (const { view, docs } of mapped)
+      if (!this.#wanted.isAsked(view)) this.#events.unasked(view, docs.length);
     for (const state of after) {
       states.set(state.view, state);
-      this.#settle(state, isWhole);
+      this.#wanted.settle(state, isWhole);
     }
     return after.length === mapped.length;
   }
@@ -361,11 +284,9 @@ export class Updater {
   }
 }
 
-/** Whether the index is to be built if it does not exist. */
-function mayBuild({ isSibling, waiters }: Wanted): boolean {
-  for (const { builds } of waiters) if (builds) return true;
-  return isSibling;
-}
+/** Up to where an index has every change. */
+const seqIn = (states: ReadonlyMap<string, ViewStateRow>, { index }: Wanted): number =>
+  states.get(index.id)?.seq ?? 0;
 
 /** The content of one commit. */
 class Part {
