@@ -20,6 +20,7 @@ import {
   type WriteOptions,
 } from '@settledb/core';
 import { viewIds } from './definitions';
+import { DESIGN_IDS } from './design';
 import { definitionOf, indexesOf } from './mango/mango-index';
 import { Slices } from './slices';
 
@@ -35,7 +36,7 @@ export async function dropUnused(
   const options: WriteOptions = { signal, makesRoom: 'later' };
   const dropped = await store.write(
     [
-      { from: 'docs', range: { gte: '_design/', lt: '_design0' }, texts: ['body'] },
+      { from: 'docs', range: DESIGN_IDS, texts: ['body'] },
       { from: 'views', range: { gte: '' } },
     ],
     ([docs, views]) => {

@@ -15,6 +15,7 @@ import {
   storedBody,
   viewName,
 } from '@settledb/core';
+import { indexName } from './design';
 import { type Functions, textHash } from './functions';
 import { type IndexDefinition, type IndexPolicy, isPolicy, policyOf } from './index-reader';
 import type { Reducer } from './reducers';
@@ -171,7 +172,7 @@ export class Definitions {
     return {
       id: storedId(map),
       map: this.#functions.map(map),
-      name: `${doc._id.slice('_design/'.length)}/${name}`,
+      name: indexName(doc._id, name),
       policy: policyOf(doc),
     };
   }

@@ -3,7 +3,7 @@
  * tested and put in their place, and nothing else is read; a result that was cut at its limit is queried anew, but only if
  * something changed that is in it or could be.
  */
-import type { ExistingDoc, FindRequest, FindResult } from '@settledb/core';
+import { type ExistingDoc, type FindRequest, type FindResult, isDesignId } from '@settledb/core';
 import type { Source } from '../mango/batches';
 import { acceptorOf, findPage, readsConflicts } from '../mango/find';
 import type { Standing } from '../mango/in-memory';
@@ -124,7 +124,7 @@ function resultOf(
 const nameOf = (shown: { readonly _id?: string }): string => shown._id ?? JSON.stringify(shown);
 
 /** If so, indexes may have been added or removed. */
-const hasDesign = (changed: Changed): boolean => [...changed].some((id) => id.startsWith('_design/'));
+const hasDesign = (changed: Changed): boolean => [...changed].some(isDesignId);
 
 function itemOf(
   doc: ExistingDoc<object>,

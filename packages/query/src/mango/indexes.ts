@@ -22,10 +22,10 @@ import {
   unlessMissing,
   withPatterns,
 } from '@settledb/core';
+import { DESIGN_IDS, designId } from '../design';
 import { checkFields, invalid } from './fields';
 import { type IndexField, indexesOf, type MangoIndex } from './mango-index';
 import { normalizeSelector } from './normalize';
-import { designId } from './request';
 
 /** Reads and writes of index definitions: a database, or one that is closing and lets the call finish. */
 export interface Documents extends Pick<Database, 'get'> {
@@ -267,5 +267,5 @@ interface KnownDesign {
   readonly indexes: readonly MangoIndex[];
 }
 
-const DESIGN_ROWS = [{ from: 'docs', range: { gte: '_design/', lt: '_design0' } }] as const;
-const DESIGNS = { startkey: '_design/', endkey: '_design0', inclusive_end: false };
+const DESIGN_ROWS = [{ from: 'docs', range: DESIGN_IDS }] as const;
+const DESIGNS = { startkey: DESIGN_IDS.gte, endkey: DESIGN_IDS.lt, inclusive_end: false };

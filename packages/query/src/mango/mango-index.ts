@@ -21,6 +21,7 @@ import {
   type Selector,
   toKey,
 } from '@settledb/core';
+import { indexName } from '../design';
 import { type IndexDefinition, type IndexPolicy, policyOf } from '../index-reader';
 import { isPlainName, isUnescaped, textField, UNTOLD } from '../text-fields';
 
@@ -79,7 +80,7 @@ function makeDefinition({ ddoc, name, fields, partial, policy }: MangoIndex): In
     id: `mango-${hash128(LAYOUT, 0, 0, 0, text)}`,
     pure: true,
     policy,
-    name: `${ddoc.slice('_design/'.length)}/${name}`,
+    name: indexName(ddoc, name),
     keysIn: isText ? (body) => keysIn(ended, body) : undefined,
     map: (doc, emit) => {
       accepts ??= partial === undefined ? () => true : compileSelector(partial);

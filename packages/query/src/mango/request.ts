@@ -10,6 +10,7 @@ import {
   type Selector,
   show,
 } from '@settledb/core';
+import { designId } from '../design';
 import { type Bookmark, invalidBookmark, NO_BOOKMARK, readBookmark } from './bookmark';
 import { checkFields, invalid, type SortPath, sortPathsOf } from './fields';
 import type { IndexField } from './mango-index';
@@ -88,5 +89,3 @@ function useIndexOf(given: unknown): UseIndex | undefined {
   if (ddoc === '_all_docs') return { ddoc: null };
   return { ddoc: designId(ddoc), name };
 }
-
-export const designId = (name: string): string => (name.startsWith('_design/') ? name : `_design/${name}`);

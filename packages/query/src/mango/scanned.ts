@@ -1,5 +1,6 @@
 /** Documents in the order of their ids, all or those between bounds. */
 import { type DatabaseTables, keptDocs, type Range, type Store } from '@settledb/core';
+import { DESIGN_IDS } from '../design';
 import type { IndexReader } from '../index-reader';
 import { Slices } from '../slices';
 import {
@@ -18,8 +19,8 @@ import { mayMatch } from './texts';
 
 /** The ids outside those of design documents, which are no content. */
 const NO_DESIGN: Intervals = [
-  { to: { key: '_design/', inclusive: false } },
-  { from: { key: '_design0', inclusive: true } },
+  { to: { key: DESIGN_IDS.gte, inclusive: false } },
+  { from: { key: DESIGN_IDS.lt, inclusive: true } },
 ];
 
 export async function* scanned(
