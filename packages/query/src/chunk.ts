@@ -13,6 +13,7 @@ import {
   type Key,
   type KeysQuery,
   type Plan,
+  placeKey,
   type RangeQuery,
   runQueries,
   runsAt,
@@ -145,7 +146,7 @@ function sameState(a: ViewStateRow | undefined, b: ViewStateRow | undefined): bo
 function writesOf(changes: readonly Change[], runs: readonly Key[]): Write<DatabaseTables>[] {
   const gone = changes.flatMap((change) => change.gone);
   return [
-    { into: 'index', delete: gone.map(({ tag, key, id, n }) => [tag, key, id, n]) },
+    { into: 'index', delete: gone.map(placeKey) },
     { into: 'index', put: changes.flatMap((change) => change.put) },
     {
       into: 'index',

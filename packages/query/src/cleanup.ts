@@ -12,6 +12,7 @@ import {
   joinDoc,
   type Key,
   type Loose,
+  placeKey,
   type Range,
   type Store,
   storedBody,
@@ -87,7 +88,7 @@ async function removeRows(
         { from: 'reductions', range: reductions, limit: SLICE_ROWS },
       ],
       ([rows, runs]) => {
-        const [removed, combined] = [rows.map((row) => keyIn(tag, row)), runs.map((row) => keyIn(tag, row))];
+        const [removed, combined] = [rows.map(placeKey), runs.map(placeKey)];
         const isEnd = rows.length < SLICE_ROWS && runs.length < SLICE_ROWS;
         return {
           writes: [
@@ -106,13 +107,6 @@ async function removeRows(
     await slices.next();
   }
 }
-
-const keyIn = (tag: ViewStateRow['tag'], row: { key: string; id: string; n: number }): Key => [
-  tag,
-  row.key,
-  row.id,
-  row.n,
-];
 
 /** What of `range` comes after `last`, if there is one. */
 const behind = (range: Range, last: Key | undefined): Range =>

@@ -9,6 +9,7 @@ import {
   type DatabaseTables,
   type IndexEntry,
   type Loose,
+  placeKey,
   type Query,
   type ReductionRow,
   type Store,
@@ -230,7 +231,7 @@ class Walk {
     const { descending } = this.#how;
     const [low, high] = descending ? [to, from] : [from, to];
     const range = { ...storeRange(tag, this.#range) };
-    const at = ({ key, id, n }: Place) => [tag, key, id, n] as const;
+    const at = (place: Place) => placeKey({ ...place, tag });
     if (low !== undefined) Object.assign(range, { gt: undefined, gte: at(low) });
     if (high !== undefined) Object.assign(range, { lte: undefined, lt: at(high) });
     if (seen !== undefined)

@@ -2,6 +2,7 @@
 import {
   type DatabaseTables,
   type Loose,
+  placeKey,
   type ReductionRow,
   type Store,
   sortKey,
@@ -38,9 +39,9 @@ export async function storeStretches(
   const last = worth.at(-1);
   if (first === undefined || last === undefined) return false;
   const { tag } = state;
-  const begin = keyOf(tag, first.first);
+  const begin = placeKey({ ...first.first, tag });
   const before = { gte: [tag], lt: begin };
-  const span = { gte: begin, lt: keyOf(tag, last.end) };
+  const span = { gte: begin, lt: placeKey({ ...last.end, tag }) };
   return store.write(
     [
       { from: 'views', keys: [state.view] },
@@ -140,5 +141,4 @@ function firstEndingAfter(runs: readonly Run[], place: string): Run | undefined 
 }
 
 const endOf = (run: ReductionRow): Place => ({ key: run.end_key, id: run.end_id, n: run.end_n });
-const keyOf = (tag: string, { key, id, n }: Place) => [tag, key, id, n];
 const placeText = ({ key, id, n }: Place): string => sortKey([key, id, n]) as string;

@@ -9,6 +9,14 @@ import type { RangeQuery, Write } from '../store/store';
 /** A position in an index, whether or not there is a row. */
 export type IndexPlace = Pick<IndexEntry, 'tag' | 'key' | 'id' | 'n'>;
 
+/** The key of the row, or the run, at a place. */
+export const placeKey = ({ tag, key, id, n }: IndexPlace): readonly [string, string, string, number] => [
+  tag,
+  key,
+  id,
+  n,
+];
+
 /** For up to this many places the run of each is looked up singly; for more, all runs of the index are read. */
 const PLACES_SINGLY_MAX = 32;
 
@@ -16,8 +24,8 @@ const PLACES_SINGLY_MAX = 32;
 export function runQueries(places: readonly IndexPlace[]): RangeQuery<'reductions'>[] {
   const from = 'reductions';
   if (places.length <= PLACES_SINGLY_MAX)
-    return places.map(({ tag, key, id, n }) => {
-      return { from, range: { gte: [tag], lte: [tag, key, id, n] }, reverse: true, limit: 1 } as const;
+    return places.map((place) => {
+      return { from, range: { gte: [place.tag], lte: placeKey(place) }, reverse: true, limit: 1 } as const;
     });
   const tags = [...new Set(places.map(({ tag }) => tag))];
   return tags.map((tag) => ({ from, range: under(tag) }) as const);
@@ -25,19 +33,19 @@ export function runQueries(places: readonly IndexPlace[]): RangeQuery<'reduction
 
 /** Keys of the runs in which the places lie. @param found the answers to {@link runQueries} */
 export function runsAt(places: readonly IndexPlace[], found: readonly (readonly ReductionRow[])[]): Key[] {
-  const runs = new Map(found.flat().map((run) => [placeKey(run), run]));
+  const runs = new Map(found.flat().map((run) => [placeText(run), run]));
   const starts = [...runs.keys()].sort();
   const touched = new Set<ReductionRow>();
   for (const place of places) {
-    const at = placeKey(place);
+    const at = placeText(place);
     const run = runs.get(starts[upperBound(starts, at) - 1] ?? '');
     if (run !== undefined && at < (sortKey([run.tag, run.end_key, run.end_id, run.end_n]) as string))
       touched.add(run);
   }
-  return [...touched].map(({ tag, key, id, n }) => [tag, key, id, n]);
+  return [...touched].map(placeKey);
 }
 
-const placeKey = ({ tag, key, id, n }: IndexPlace): string => sortKey([tag, key, id, n]) as string;
+const placeText = (place: IndexPlace): string => sortKey(placeKey(place)) as string;
 
 /** Removes the rows of one document from all indexes. @param runs keys of the reductions that they were part of */
 export function withoutRows(
@@ -52,7 +60,7 @@ export function withoutRows(
     .filter(({ tag }) => counts.has(tag))
     .map((view) => ({ ...view, rows: view.rows - counts.get(view.tag)!, version: view.version + 1 }));
   return [
-    { into: 'index', delete: rows.map(({ tag, key, id, n }) => [tag, key, id, n]) },
+    { into: 'index', delete: rows.map(placeKey) },
     { into: 'reductions', delete: runs },
     { into: 'views', put: changed },
   ];
