@@ -8,7 +8,7 @@ import {
   type Selector,
 } from '@settledb/core';
 import { Slices } from '../slices';
-import type { Place, Source, Tally } from './batches';
+import type { Place, ReadOptions, Source, Tally } from './batches';
 import { NO_BOOKMARK, writeBookmark } from './bookmark';
 import { choosePlan, orderName } from './choose';
 import { documentsOf } from './documents';
@@ -101,27 +101,17 @@ const newTally = (): Tally => ({ keys: 0, docs: 0, seqs: new Set() });
 /** Takes the documents as they come, until there are enough. */
 async function orderedPage(source: Source, asked: Find, plan: Plan, tally: Tally): Promise<FoundDocs> {
   const { limit, bookmark } = asked;
-  const options = { wanted: asked.skip + limit, after: bookmark, ...readOptions(asked, plan) };
+  const where = { wanted: asked.skip + limit, after: bookmark };
   // By id: a document that a write moved between two reads of an index would come twice.
   const docs = new Map<string, ExistingDoc<object>>();
-  const accepted = acceptorOf(asked, plan);
   let skip = asked.skip;
   let last: Place | undefined;
-  const slices = new Slices();
-  for await (const batch of documentsOf(source, plan, options, tally)) {
-    for (const { key, doc: read } of batch) {
-      const doc = accepted(read);
-      const wait = slices.pause();
-      if (wait !== undefined) await wait;
-      if (doc === undefined) continue;
-      last = { key, id: doc._id };
-      if (skip > 0) skip--;
-      else if (!docs.has(doc._id)) {
-        docs.set(doc._id, doc);
-        if (docs.size === limit) return { docs: [...docs.values()], last };
-      }
-    }
-  }
+  await eachAccepted(source, asked, plan, where, tally, (doc, key) => {
+    last = { key, id: doc._id };
+    if (skip > 0) skip--;
+    else if (!docs.has(doc._id)) docs.set(doc._id, doc);
+    return docs.size < limit;
+  });
   return { docs: [...docs.values()], last };
 }
 
@@ -129,26 +119,39 @@ async function sortedPage(source: Source, asked: Find, plan: Plan, tally: Tally)
   const { sort, skip, limit, bookmark } = asked;
   const order = orderBy(sort);
   const after = bookmark && { values: bookmark.key as readonly Json[], id: bookmark.id };
-  const accepted = acceptorOf(asked, plan);
   const top = new TopOf(sort, skip + limit);
-  const options = { wanted: Number.POSITIVE_INFINITY, ...readOptions(asked, plan) };
-  const slices = new Slices();
-  for await (const batch of documentsOf(source, plan, options, tally)) {
-    for (const { doc: read } of batch) {
-      const doc = accepted(read);
-      const wait = slices.pause();
-      if (wait !== undefined) await wait;
-      if (doc === undefined) continue;
-      const item = sortable(doc, sort)!; // accepted documents are sortable
-      if (after === undefined || order(item, after) > 0) top.add(item);
-    }
-  }
+  await eachAccepted(source, asked, plan, { wanted: Number.POSITIVE_INFINITY }, tally, (doc) => {
+    const item = sortable(doc, sort)!; // accepted documents are sortable
+    if (after === undefined || order(item, after) > 0) top.add(item);
+    return true;
+  });
   const items = top.take();
   const last = items.at(-1);
   return {
     docs: items.slice(skip).map(({ doc }) => doc),
     last: last && { key: last.values, id: last.id },
   };
+}
+
+/** Gives `take` the documents of a plan that belong to the answer, while it wants more. Not as a generator: each would cost a promise. */
+async function eachAccepted(
+  source: Source,
+  asked: Find,
+  plan: Plan,
+  where: Pick<ReadOptions, 'wanted' | 'after'>,
+  tally: Tally,
+  take: (doc: ExistingDoc<object>, key: Json) => boolean,
+): Promise<void> {
+  const accepted = acceptorOf(asked, plan);
+  const slices = new Slices();
+  for await (const batch of documentsOf(source, plan, { ...where, ...readOptions(asked, plan) }, tally)) {
+    for (const { key, doc: read } of batch) {
+      const doc = accepted(read);
+      const wait = slices.pause();
+      if (wait !== undefined) await wait;
+      if (doc !== undefined && !take(doc, key)) return;
+    }
+  }
 }
 
 const readOptions = (asked: Find, plan: Plan) => ({
