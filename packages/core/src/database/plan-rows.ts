@@ -27,28 +27,32 @@ export function finishDocuments(
   let live = 0;
   let dead = 0;
   let fresh = true;
+  const add = (row: DocRow, before: DocRow | undefined): void => {
+    rows.push(row);
+    row.deleted ? dead++ : live++;
+    if (before === undefined) return;
+    before.deleted ? dead-- : live--;
+    fresh = false;
+  };
+  const addFold = (fold: DocFold, id: string, before: DocRow | undefined): void => {
+    const folded = fold.finish();
+    if (folded === undefined) lacking.push(id);
+    if (folded?.row === undefined) return;
+    if (fold.isLate) lateAt = Math.min(lateAt, folded.row.seq);
+    for (const each of folded.bodies) bodies.push(each);
+    for (const each of folded.gone) gone.push(each);
+    for (const each of folded.refs) refs.push(each);
+    add(folded.row, before);
+  };
+  /** The row of an edit that needed no fold: the winner before it is a past revision now. */
+  const addSimple = (row: DocRow, before: DocRow | undefined): void => {
+    if (before !== undefined) bodies.push(bodyRow(before));
+    add(row, before);
+  };
   for (let i = 0; i < folds.length; i++) {
     const fold = folds[i];
-    let row: DocRow | undefined;
-    if (fold instanceof DocFold) {
-      const folded = fold.finish();
-      if (folded === undefined) lacking.push(ids[i]!);
-      if (folded?.row === undefined) continue;
-      row = folded.row;
-      if (fold.isLate) lateAt = Math.min(lateAt, row.seq);
-      for (const each of folded.bodies) bodies.push(each);
-      for (const each of folded.gone) gone.push(each);
-      for (const each of folded.refs) refs.push(each);
-    } else row = fold;
-    if (row === undefined) continue;
-    rows.push(row);
-    const before = docs[i];
-    if (before !== undefined) {
-      if (row === fold) bodies.push(bodyRow(before));
-      before.deleted ? dead-- : live--;
-      fresh = false;
-    }
-    row.deleted ? dead++ : live++;
+    if (fold instanceof DocFold) addFold(fold, ids[i]!, docs[i]);
+    else if (fold !== undefined) addSimple(fold, docs[i]);
   }
   const writes: Writes = [];
   if (gone.length > 0) writes.push({ into: 'bodies', delete: gone });
