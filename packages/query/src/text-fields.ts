@@ -36,30 +36,18 @@ const CLOSE_LIST = 93;
  */
 export function textField(body: string, name: string): Exclude<Json, object> | undefined | typeof UNTOLD {
   let found = -1;
-  // How deep in objects the text is at `seen`. It is kept from one place to the next, so that the text is read once.
-  let seen = 0;
-  let depth = 0;
-  let isText = false;
+  let reached: Reached | undefined;
   // Searching for a quote first would take longer: every third or fourth character is one.
   for (let at = body.indexOf(name); at >= 0; at = body.indexOf(name, at + 1)) {
     const place = at - 1;
     if (body.charCodeAt(place) !== QUOTE) continue; // the end of a longer name
     const end = at + name.length;
     const next = body.charCodeAt(end);
-    if (next !== COLON) {
-      if (next === COMMA || next === CLOSE || next === CLOSE_LIST) continue; // a text of a list, or a value
-      return UNTOLD;
-    }
-    if (seen > 0 || mayBeWithin(body, place)) {
-      for (; seen < place; seen++) {
-        const code = body.charCodeAt(seen);
-        if (code === QUOTE) isText = !isText;
-        else if (isText)
-          continue; // A brace may stand within a text.
-        else if (code === OPEN) depth++;
-        else if (code === CLOSE) depth--;
-      }
-      if (depth > 1) continue;
+    if (next === COMMA || next === CLOSE || next === CLOSE_LIST) continue; // a text of a list, or a value
+    if (next !== COLON) return UNTOLD;
+    if (reached !== undefined || mayBeWithin(body, place)) {
+      reached ??= { at: 0, depth: 0, isText: false };
+      if (depthAt(body, place, reached) > 1) continue;
     }
     if (found >= 0) return UNTOLD;
     found = end + 1;
@@ -71,6 +59,31 @@ export function textField(body: string, name: string): Exclude<Json, object> | u
 function mayBeWithin(body: string, place: number): boolean {
   const open = body.indexOf('{', 1);
   return open >= 0 && open < place && body.indexOf('}', place) !== body.length - 1;
+}
+
+/** A place in a text, reached from its beginning. */
+interface Reached {
+  at: number;
+  /** How deep in objects it is. */
+  depth: number;
+  isText: boolean;
+}
+
+/** Reads on to `place`: a text is read once for all of its places. @returns how deep in objects it is there */
+function depthAt(body: string, place: number, reached: Reached): number {
+  let { depth, isText } = reached;
+  for (let at = reached.at; at < place; at++) {
+    const code = body.charCodeAt(at);
+    if (code === QUOTE) isText = !isText;
+    else if (isText)
+      continue; // A brace may stand within a text.
+    else if (code === OPEN) depth++;
+    else if (code === CLOSE) depth--;
+  }
+  reached.at = place;
+  reached.depth = depth;
+  reached.isText = isText;
+  return depth;
 }
 
 function valueAt(body: string, at: number): Exclude<Json, object> | typeof UNTOLD {
