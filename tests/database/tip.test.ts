@@ -3,7 +3,7 @@ import { memory } from '@settledb/adapter-memory';
 import { openLogStore } from '@settledb/engine';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { docRow } from '../../packages/core/src/database/doc-fold';
+import { docRow } from '../../packages/core/src/database/doc-rows';
 import { TIP_REVS_MAX, treeOf } from '../../packages/core/src/database/tip';
 import {
   hasRev,

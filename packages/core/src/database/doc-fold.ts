@@ -5,15 +5,16 @@
  * where each ends up depends on which revision wins.
  */
 
-import { GrowingTree, hasRev, isLeaf, packTree, type RevPath, type RevTree } from '../model';
-import { conflict, corrupt, type DatabaseError, isDatabaseError } from '../model/errors';
+import { GrowingTree, hasRev, isLeaf, type RevPath, type RevTree } from '../model';
+import { conflict, type DatabaseError, isDatabaseError } from '../model/errors';
 import { nextRev } from '../model/next-rev';
 import { generationOf, hashOf, MAX_GENERATION } from '../model/revision';
 import type { Rev } from '../model/types';
 import type { BlobRefRow, BodyRow, DocRow } from '../store/schema';
 import type { Text } from '../store/store';
+import { bodyLacking, bodyRow, bodyText, docRow } from './doc-rows';
 import { type NewEdit, type ReplicatedEdit, revOf } from './edits';
-import { keepTree, wholeTree } from './tip';
+import { wholeTree } from './tip';
 
 export interface FoldRules {
   /** Most generations kept on a branch, ≥ 1. */
@@ -244,47 +245,3 @@ function freshRev(tree: GrowingTree | undefined, edit: NewEdit, parent: Rev | un
     rev = nextRev(edit.id, parent, edit.deleted, `${edit.body} ${salt}`);
   return rev;
 }
-
-/** An empty body is not stored. */
-export const bodyText = (body: string): string | undefined => (body === '{}' ? undefined : body);
-
-export type Mutable<Row> = { -readonly [field in keyof Row]: Row[field] };
-
-export const bodyLacking = (id: string, rev: Rev): DatabaseError =>
-  corrupt(`The body of leaf ${rev} of document '${id}' is missing`);
-
-/** The row in `bodies` of a revision that is not the winner. */
-export function bodyRow({ id, rev, deleted, body }: BodyOf): BodyRow {
-  const row: Mutable<BodyRow> = { id, rev };
-  if (deleted) row.deleted = true;
-  if (body !== undefined) row.body = body;
-  return row;
-}
-
-interface BodyOf {
-  readonly id: string;
-  readonly rev: Rev;
-  readonly deleted?: boolean;
-  readonly body?: Text | undefined;
-}
-
-/** The row of a document. @param tree left out if `rev` is its only revision */
-export function docRow(
-  id: string,
-  seq: number,
-  rev: Rev,
-  deleted: boolean,
-  tree: RevTree | undefined,
-  body: Text | undefined,
-): DocRow {
-  // Nearly all rows have this form: made at once, a row takes less room than with its fields added one after another.
-  const row: Mutable<DocRow> = body === undefined ? { id, seq, rev } : { id, seq, rev, body };
-  if (deleted) row.deleted = true;
-  if (tree !== undefined && !isSingle(tree)) {
-    row.tree = packTree(tree);
-    keepTree(row, tree);
-  }
-  return row;
-}
-
-const isSingle = ({ chains }: RevTree): boolean => chains.length === 1 && chains[0]!.hashes.length === 1;

@@ -5,7 +5,8 @@ import type { BodyRow, DatabaseTables, DocRow, InfoRow, LocalRow } from '../stor
 import type { Plan } from '../store/store';
 import type { AttachmentsFound, ContentDecision } from './attachment-plan';
 import { COMPACTED, compactedRow, compactedSeq } from './compacted';
-import { type Applied, bodyText, DocFold, docRow, type FoldRules, type Mutable } from './doc-fold';
+import { type Applied, DocFold, type FoldRules } from './doc-fold';
+import { bodyText, docRow, type Mutable } from './doc-rows';
 import type { Batch } from './edit-batch';
 import { failureRow, type NewEdit, type ReplicatedEdit } from './edits';
 import { applyLocal } from './local-docs';

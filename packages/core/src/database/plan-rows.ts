@@ -1,7 +1,8 @@
 /** What a plan writes: the rows that folds made, and counters. */
 import type { BlobRefRow, BodyRow, DatabaseTables, DocRow, InfoRow, LocalRow } from '../store/schema';
 import type { Write } from '../store/store';
-import { type BodyKey, bodyRow, DocFold } from './doc-fold';
+import { type BodyKey, DocFold } from './doc-fold';
+import { bodyRow } from './doc-rows';
 
 type Writes = Write<DatabaseTables>[];
 

@@ -8,7 +8,7 @@ import { under } from '../store/keys';
 import type { BlobRefRow, BodyRow, DatabaseTables, DocRow, InfoRow } from '../store/schema';
 import type { CallOptions, Durability, Plan, Store, Write } from '../store/store';
 import { loadAttachments } from './code';
-import { bodyLacking, docRow } from './doc-fold';
+import { bodyLacking, docRow } from './doc-rows';
 import { type IndexPlace, runQueries, runsAt, withoutRows } from './index-rows';
 import { INFO_QUERY, infoOf } from './info';
 import { TREE_TEXTS, treeOf } from './tip';
