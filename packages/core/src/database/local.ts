@@ -2,7 +2,7 @@
  * The local database: the methods of {@link Database} over a store. It owns the store, the writer and the moment of closing; what
  * each method means is in the file that it delegates to.
  */
-import { closed, type DatabaseError, missingBulkDocs, notImplemented, setTakesApart, TEXTS } from '../model';
+import { missingBulkDocs, notImplemented, setTakesApart, TEXTS } from '../model';
 import type {
   AllDocsResult,
   AttachmentData,
@@ -20,7 +20,7 @@ import type {
   Written,
 } from '../model/types';
 import type { DatabaseTables, InfoRow } from '../store/schema';
-import type { CallOptions, Durability, Store, StoreEvent } from '../store/store';
+import type { CallOptions, Durability, Store } from '../store/store';
 import { allDocs } from './all-docs';
 import type { AttachmentSource } from './attachment-bytes';
 import type { Steps } from './attachment-verbs';
@@ -42,12 +42,12 @@ import type { FoldRules } from './doc-fold';
 import { docsOf, type Edit, type EditOptions, errorWith, toEdits, toOneEdit } from './edits';
 import { getDoc, needsHistory } from './get';
 import { Counters, INFO, identify, infoOf } from './info';
+import { Lifetime } from './lifetime';
 import type { LocalDocsOptions } from './local-list';
 import { checkLocalOptions, checkRevsLimit, type LocalOptions, REVS_LIMIT } from './local-options';
 import { untilAborted } from './on-abort';
 import type { Outcome } from './plan-edits';
 import type { Purged } from './purge';
-import { Served } from './served';
 import { upkeepCode } from './upkeep-code';
 import { writeEdits, writeEditsNow } from './write-edits';
 import { Writer } from './writer';
@@ -67,17 +67,9 @@ export class LocalDatabase<Content extends object = object>
   readonly #uuid: string;
   readonly #writer: Writer;
   readonly #feeds: ChangesSource;
-  /** Through this, closing ends the feeds, however many: `onAbort` listens once for all of them. */
-  readonly #feedsEnd = new AbortController();
   readonly #attachments: AttachmentSource & { readonly seen: Set<string> };
-  readonly #unwatch: () => void;
-  /** Calls that closing waits for, besides those of the writer. */
-  readonly #served = new Served();
   readonly #counters: Counters;
-  /** Aborted by closing, which cannot wait for the streams that attachments are being read from: they may never end. */
-  readonly #sources = new AbortController();
-  /** Set when the database was closed, destroyed or lost, from when on every call is refused; with the cause, if something failed. */
-  #gone: { readonly cause?: DatabaseError } | undefined;
+  readonly #life: Lifetime;
   /** The running close. */
   #closing: Promise<void> | undefined;
 
@@ -104,6 +96,7 @@ export class LocalDatabase<Content extends object = object>
     // Not in a static block: with one, bundlers would keep this class, and all it refers to, for pages that do not use it.
     setTakesApart(LocalDatabase.prototype.bulkDocs);
     this.store = store;
+    this.#life = new Lifetime(store);
     this.name = options.name;
     this.adapter = options.adapter;
     this.#options = options;
@@ -123,13 +116,12 @@ export class LocalDatabase<Content extends object = object>
       store,
       bytes: options.bytes,
       evaluate: options.evaluate,
-      closing: this.#feedsEnd.signal,
+      closing: this.#life.feeds,
     };
-    this.#unwatch = store.watch((event) => this.#onStoreEvent(event));
   }
 
   async id(options: CallOptions = {}): Promise<string> {
-    this.#begin(options);
+    this.#life.begin(options);
     return this.#uuid;
   }
 
@@ -137,7 +129,7 @@ export class LocalDatabase<Content extends object = object>
   info(options: CallOptions = {}, db_name = this.name): Promise<DatabaseInfo> {
     // Not async, for the reason given at `get`.
     try {
-      this.#begin(options);
+      this.#life.begin(options);
       const row = this.#counters.now();
       if (row !== undefined) return Promise.resolve(this.#info(row, db_name));
       return this.store.read(INFO, options).then(([rows]) => this.#info(infoOf(rows), db_name));
@@ -167,7 +159,8 @@ export class LocalDatabase<Content extends object = object>
   get(id: string, options?: GetOptions): Promise<ExistingDoc<Content> | OpenRevsRow<Content>[]>;
   get(id: string, options?: GetOptions): Promise<never> {
     // Not async: this saves a promise on every read.
-    if (this.#gone !== undefined) return Promise.reject(this.#closedError());
+    const { refusal } = this.#life;
+    if (refusal !== undefined) return Promise.reject(refusal);
     if (options !== undefined && (wantsData(options) || (options.atts_since ?? undefined) !== undefined)) {
       return loadAttachments().then(({ getWithData }) =>
         getWithData(this.#attachments, id, options),
@@ -184,7 +177,7 @@ export class LocalDatabase<Content extends object = object>
   put(doc: Doc<Content>, options: BulkDocsOptions = NO_OPTIONS): Promise<Written> {
     // Not async, for the reason given at `get`.
     try {
-      this.#begin(options);
+      this.#life.begin(options);
       return this.#put(doc, options);
     } catch (error) {
       return Promise.reject(error);
@@ -205,7 +198,7 @@ export class LocalDatabase<Content extends object = object>
     docs: readonly Doc<Content>[] | { readonly docs: readonly Doc<Content>[]; readonly new_edits?: boolean },
     options: BulkDocsOptions & { readonly [TEXTS]?: readonly string[] } = {},
   ): Promise<BulkDocsRow[]> {
-    this.#begin(options);
+    this.#life.begin(options);
     const newEdits = options.new_edits ?? (docs as { new_edits?: boolean } | null)?.new_edits;
     const editOptions = this.#editOptions(newEdits, options.force);
     const edits = toEdits(docsOf(docs), editOptions, options[TEXTS]);
@@ -218,7 +211,7 @@ export class LocalDatabase<Content extends object = object>
 
   async bulkGet(request: BulkGetRequest & BulkGetOptions): Promise<BulkGetResult<Content>> {
     if (typeof request !== 'object' || request === null) throw missingBulkDocs();
-    this.#begin(request);
+    this.#life.begin(request);
     const needsData = wantsData(request) || request.docs?.some?.((entry) => entry?.atts_since?.length);
     const answer = needsData
       ? await (await loadAttachments()).bulkGetWithData(this.#attachments, request)
@@ -231,19 +224,19 @@ export class LocalDatabase<Content extends object = object>
     id: string,
     options: GetOptions & { readonly open_revs: 'all' | readonly Rev[] },
   ): Promise<Iterable<OpenRevsRow>> {
-    this.#begin(options);
+    this.#life.begin(options);
     return (await historyCode.load()).openRevs(this.store, id, options.open_revs, options);
   }
 
   /** See {@link JsonSource}. */
   async bulkGetJson(request: BulkGetRequest & BulkGetOptions): Promise<string[]> {
-    this.#begin(request);
+    this.#life.begin(request);
     const { bulkGetJson } = await historyCode.load();
     return bulkGetJson(this.store, request, wantsData(request) ? (rest) => this.bulkGet(rest) : undefined);
   }
 
   async allDocs(options: AllDocsOptions = {}): Promise<AllDocsResult<Content>> {
-    this.#begin(options);
+    this.#life.begin(options);
     const answer =
       options.include_docs && wantsData(options)
         ? await (await loadAttachments()).allDocsWithData(this.#attachments, options)
@@ -256,7 +249,7 @@ export class LocalDatabase<Content extends object = object>
   }
 
   async revsDiff(revs: Record<string, readonly Rev[]>, options: CallOptions = {}): Promise<RevsDiffResult> {
-    this.#begin(options);
+    this.#life.begin(options);
     const { revsDiff } = await historyCode.load();
     return revsDiff(this.store, revs, options);
   }
@@ -271,8 +264,10 @@ export class LocalDatabase<Content extends object = object>
   ): Promise<Written>;
   putAttachment(id: string, name: string, data: AttachmentData, type?: string): Promise<Written>;
   async putAttachment(...given: unknown[]): Promise<Written> {
-    this.#begin((given[5] as CallOptions | undefined) ?? {});
-    return this.#served.add(loadAttachments().then(({ putAttachment }) => putAttachment(this.#steps, given)));
+    this.#life.begin((given[5] as CallOptions | undefined) ?? {});
+    return this.#life.served.add(
+      loadAttachments().then(({ putAttachment }) => putAttachment(this.#steps, given)),
+    );
   }
 
   async getAttachment(
@@ -280,7 +275,7 @@ export class LocalDatabase<Content extends object = object>
     name: string,
     options: CallOptions & { readonly rev?: Rev | undefined } = {},
   ): Promise<BinaryData> {
-    this.#begin(options);
+    this.#life.begin(options);
     const { getAttachment } = await loadAttachments();
     return getAttachment(this.#attachments, id, name, options);
   }
@@ -290,28 +285,28 @@ export class LocalDatabase<Content extends object = object>
     name: string,
     options: OpenAttachmentOptions = {},
   ): Promise<OpenedAttachment> {
-    this.#begin(options);
+    this.#life.begin(options);
     const { openAttachment } = await loadAttachments();
     return openAttachment(this.#attachments, id, name, options);
   }
 
   async removeAttachment(id: string, name: string, rev: Rev, options: CallOptions = {}): Promise<Written> {
-    this.#begin(options);
-    return this.#served.add(
+    this.#life.begin(options);
+    return this.#life.served.add(
       loadAttachments().then(({ removeAttachment }) => removeAttachment(this.#steps, id, name, rev, options)),
     );
   }
 
   async compact(options: CallOptions & { readonly interval?: number } = {}): Promise<{ ok: true }> {
-    this.#begin(options);
+    this.#life.begin(options);
     const { compact } = await upkeepCode.load();
     return compact(this.store, options);
   }
 
   async purge(id: string, rev: Rev, options: CallOptions = {}): Promise<Purged> {
-    this.#begin(options);
+    this.#life.begin(options);
     const how = { ...options, durability: this.#durability };
-    return this.#served.add(upkeepCode.load().then(({ purge }) => purge(this.store, id, rev, how)));
+    return this.#life.served.add(upkeepCode.load().then(({ purge }) => purge(this.store, id, rev, how)));
   }
 
   /**
@@ -320,7 +315,7 @@ export class LocalDatabase<Content extends object = object>
    * @throws DatabaseError 400
    */
   async setRevsLimit(limit: number): Promise<void> {
-    this.#begin({});
+    this.#life.begin({});
     checkRevsLimit(limit);
     this.#rules = { ...this.#rules, revsLimit: limit };
   }
@@ -332,7 +327,7 @@ export class LocalDatabase<Content extends object = object>
 
   /** The `_local/` documents in order of their ids, which nothing else lists: for servers, and for looking after a database. */
   async localDocs(options: LocalDocsOptions = {}): Promise<ExistingDoc[]> {
-    this.#begin(options);
+    this.#life.begin(options);
     const { listLocal } = await historyCode.load();
     return listLocal(this.store, options);
   }
@@ -344,7 +339,7 @@ export class LocalDatabase<Content extends object = object>
   }
 
   async destroy(options: CallOptions = {}): Promise<{ ok: true }> {
-    this.#begin(options);
+    this.#life.begin(options);
     const { onDestroy } = this.#options;
     if (onDestroy === undefined) throw notImplemented('This database was opened without a way to destroy it');
     await this.close(true);
@@ -353,29 +348,9 @@ export class LocalDatabase<Content extends object = object>
   }
 
   async #close(discard: boolean): Promise<void> {
-    this.#stop();
-    this.#sources.abort(closed());
-    await this.#served.over();
+    await this.#life.end();
     await this.#writer.close();
     await this.store.close(discard);
-  }
-
-  #stop(): void {
-    this.#gone ??= {};
-    this.#unwatch();
-    this.#feedsEnd.abort();
-  }
-
-  #onStoreEvent(event: StoreEvent): void {
-    if (event.type === 'destroyed') this.#stop();
-    // Feeds hear of a lost storage from the store, and fail; closing merely ends them.
-    else if (event.type === 'lost') this.#gone ??= { cause: event.cause };
-  }
-
-  /** Begins every call. @throws closed; the reason of an aborted signal */
-  #begin({ signal }: CallOptions): void {
-    if (this.#gone !== undefined) throw this.#closedError();
-    signal?.throwIfAborted();
   }
 
   /** A running write goes on when its call is aborted, since the content it took in must be settled. */
@@ -385,8 +360,8 @@ export class LocalDatabase<Content extends object = object>
     signal: AbortSignal | undefined,
   ): Promise<readonly Outcome[]> {
     const durability = this.#durability;
-    const host = { durability, ending: this.#sources.signal, ...this.#attachments };
-    const work = this.#served.add(
+    const host = { durability, ending: this.#life.sources, ...this.#attachments };
+    const work = this.#life.served.add(
       loadAttachments().then(({ writeAttached }) =>
         writeAttached(host, edits, strict, (each) => this.#writer.add(each, undefined, asGiven), signal),
       ),
@@ -396,18 +371,14 @@ export class LocalDatabase<Content extends object = object>
 
   /** Does a call that takes several steps on documents; once begun, closing waits for it. @throws closed */
   async inSteps<T>(work: (steps: Steps) => Promise<T>): Promise<T> {
-    this.#begin(NO_OPTIONS);
-    return this.#served.add(work(this.#steps));
+    this.#life.begin(NO_OPTIONS);
+    return this.#life.served.add(work(this.#steps));
   }
 
   /** `get` and `put` for the steps of a call that was begun before closing, which waits for it. */
   get #steps(): Steps {
     const get = (id: string, options?: GetOptions) => this.#get(id, options) as Promise<never>;
     return { get, put: async (doc, options, makesRoom) => this.#put(doc, options, makesRoom) };
-  }
-
-  #closedError(): DatabaseError {
-    return this.#gone?.cause ?? closed();
   }
 
   #editOptions(new_edits: boolean | undefined, force: boolean | undefined): EditOptions {
