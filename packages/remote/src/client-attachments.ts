@@ -1,14 +1,11 @@
-/** Attachments over HTTP: sends documents with them, and puts, reads and removes single ones. */
+/** Attachments over HTTP: puts, reads and removes single ones. */
 import {
   type BinaryData,
-  type BulkDocsRow,
   type CallOptions,
   checkRange,
   type ExistingDoc,
   either,
   errorWith,
-  failureRow,
-  isDatabaseError,
   notFound,
   type OpenAttachmentOptions,
   type OpenedAttachment,
@@ -24,55 +21,16 @@ import {
 import { MAX_ATTACHMENT_BYTES } from './client-answer';
 import { isDotName } from './client-attachment-call';
 import { readDot, readDotPart } from './client-attachment-dots';
+import type { Call, Opened } from './client-call';
 import * as check from './client-check';
 import { download } from './client-download';
-import type { TextEdit } from './client-edits';
 import { badResponse, type RemoteError } from './client-error';
-import type { Call, Opened } from './client-call';
 import type { Http } from './client-http';
-import { multipartCall, type Outgoing, toBlob } from './client-outgoing';
+import { toBlob } from './client-outgoing';
 import { readOne } from './client-read';
 import { checkDigest } from './client-receive';
 import { readStored } from './client-stored';
 import { DEFAULT_TYPE, encodeDocId, encodePart, isDotId } from './wire';
-
-/** Statuses that concern one document: in a bulk answer they become its row. */
-const OF_DOCUMENT: readonly number[] = [400, 403, 404, 409, 412, 413, 414, 431];
-
-/** @returns a row for each document, in order; with `newEdits` false, of failures only */
-export async function sendPrepared(
-  http: Http,
-  prepared: readonly Outgoing[],
-  newEdits: boolean,
-  sendBulk: (edits: readonly TextEdit[]) => Promise<BulkDocsRow[]>,
-  signal: AbortSignal | undefined,
-): Promise<BulkDocsRow[]> {
-  const together = prepared.flatMap((each) => ('json' in each ? [each] : []));
-  const rows = together.length === 0 ? [] : await sendBulk(together);
-  const all: BulkDocsRow[] = newEdits ? [] : rows;
-  let next = 0;
-  for (const each of prepared) {
-    if ('json' in each) {
-      if (newEdits) all.push(rows[next++]!);
-      continue;
-    }
-    const id = each.alone._id!;
-    try {
-      const answer = await http.json(multipartCall(each, newEdits, signal));
-      // PouchDB's server answers a revision stored as given in the form of `_bulk_docs`: only failures.
-      if (!newEdits && Array.isArray(answer)) all.push(...check.checkBulkDocs(answer, [id], false));
-      else {
-        const written = check.checkWritten(answer, id);
-        if (newEdits) all.push(written);
-      }
-    } catch (error) {
-      if (!isDatabaseError(error) || !OF_DOCUMENT.includes(error.status)) throw error;
-      if (error.name === 'closed') throw error; // This program closed the database.
-      all.push(failureRow(id, error));
-    }
-  }
-  return all;
-}
 
 const pathOf = (id: string, name: string): string => `/${encodeDocId(id)}/${encodePart(name)}`;
 

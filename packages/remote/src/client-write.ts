@@ -1,11 +1,21 @@
 /** Sends edits, many at a time. */
-import { type BulkDocsRow, errorWith, leaveData, type Written, withEither } from '@settledb/core';
-import { sendPrepared } from './client-attachments';
+import {
+  type BulkDocsRow,
+  errorWith,
+  failureRow,
+  isDatabaseError,
+  leaveData,
+  type Written,
+  withEither,
+} from '@settledb/core';
 import * as check from './client-check';
 import type { DataEdit, Edit, Sent, TextEdit } from './client-edits';
 import type { Http } from './client-http';
 import { multipartCall, type Outgoing, prepareDoc } from './client-outgoing';
 import { encodeDocId, isDotId, JSON_TYPE } from './wire';
+
+/** Statuses that concern one document: in a bulk answer they become its row. */
+const OF_DOCUMENT: readonly number[] = [400, 403, 404, 409, 412, 413, 414, 431];
 
 /** Sends one document to its `_id`. */
 export async function putDoc(
@@ -54,11 +64,10 @@ export async function sendEdits(
   newEdits: boolean,
   signal: AbortSignal | undefined,
 ): Promise<BulkDocsRow[]> {
-  const send = (some: readonly TextEdit[]): Promise<BulkDocsRow[]> => sendBulk(http, some, newEdits, signal);
-  if (edits.every(isText)) return send(edits);
+  if (edits.every(isText)) return sendBulk(http, edits, newEdits, signal);
   return withEither(http.ending, signal, async (reading) => {
     const prepared = await prepareAll(http, edits, reading);
-    return sendPrepared(http, prepared, newEdits, send, signal);
+    return sendPrepared(http, prepared, newEdits, signal);
   });
 }
 
@@ -81,6 +90,45 @@ async function prepare(http: Http, { doc }: DataEdit, reading: AbortSignal): Pro
     return await prepareDoc(doc, http.bytes, reading, http.ownFetch);
   } catch (error) {
     throw errorWith(error, doc);
+  }
+}
+
+/** @returns a row for each document, in order; with `newEdits` false, of failures only */
+async function sendPrepared(
+  http: Http,
+  prepared: readonly Outgoing[],
+  newEdits: boolean,
+  signal: AbortSignal | undefined,
+): Promise<BulkDocsRow[]> {
+  const together = prepared.flatMap((each) => ('json' in each ? [each] : []));
+  const rows = together.length === 0 ? [] : await sendBulk(http, together, newEdits, signal);
+  const all: BulkDocsRow[] = newEdits ? [] : rows;
+  let next = 0;
+  for (const each of prepared) {
+    if (!('json' in each)) all.push(...(await sendAlone(http, each, newEdits, signal)));
+    else if (newEdits) all.push(rows[next++]!);
+  }
+  return all;
+}
+
+/** @returns its row; with `newEdits` false, if it failed */
+async function sendAlone(
+  http: Http,
+  outgoing: Exclude<Outgoing, TextEdit>,
+  newEdits: boolean,
+  signal: AbortSignal | undefined,
+): Promise<BulkDocsRow[]> {
+  const id = outgoing.alone._id!;
+  try {
+    const answer = await http.json(multipartCall(outgoing, newEdits, signal));
+    // PouchDB's server answers a revision stored as given in the form of `_bulk_docs`: only failures.
+    if (!newEdits && Array.isArray(answer)) return check.checkBulkDocs(answer, [id], false);
+    const written = check.checkWritten(answer, id);
+    return newEdits ? [written] : [];
+  } catch (error) {
+    if (!isDatabaseError(error) || !OF_DOCUMENT.includes(error.status)) throw error;
+    if (error.name === 'closed') throw error; // This program closed the database.
+    return [failureRow(id, error)];
   }
 }
 
