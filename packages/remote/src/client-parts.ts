@@ -12,10 +12,9 @@ import {
   through,
 } from '@settledb/core';
 import { MAX_ANSWER_LENGTH, MAX_ATTACHMENT_BYTES, parseJson, readText } from './client-answer';
-import { differs } from './client-check';
-import { badResponse, type RemoteError } from './client-error';
 import type { Opened } from './client-call';
-import { checkHashed } from './client-receive';
+import { badResponse, type RemoteError } from './client-error';
+import { verified } from './client-receive';
 import { boundaryOf, type Part, readMultipart } from './multipart';
 import { attachmentOrder } from './multipart-order';
 import { typeOf } from './wire';
@@ -133,40 +132,25 @@ async function receiveAttachment(
   bytes: Bytes,
   room: Room,
 ): Promise<object> {
-  const hasher = bytes.hasher();
-  const hashed = async function* () {
-    for await (const piece of body) {
-      hasher.update(piece);
-      yield piece;
-    }
-  };
-  const stored = await held(hashed(), name, encoding === undefined ? length : encoded_length, room);
-  checkHashed(info.digest, hasher, bytes, name);
+  const said = { name, length: encoding === undefined ? length : encoded_length, digest: info.digest };
+  const stored = await held(verified(body, bytes, said), room);
   const isContent = encoding === undefined || as_stored === true;
-  const content = isContent ? stored : await held(decoded(stored, encoding), name, length, room);
+  const content = isContent
+    ? stored
+    : await held(verified(decoded(stored, encoding), bytes, { name, length }), room);
   const data = binary ? bytes.toData(content, typeOf(info)) : bytes.toBase64(content);
   const encoded = encoding !== undefined && att_encoding_info ? { encoding, encoded_length } : {};
   return { ...info, ...encoded, data };
 }
 
-/** All pieces; of more than was said, or than there is room for, the rest is not read: it may never end. */
-async function held(
-  pieces: AsyncIterable<Uint8Array>,
-  name: string,
-  length: unknown,
-  room: Room,
-): Promise<Uint8Array[]> {
+/** All pieces; of more than there is room for, the rest is not read: it may never end. */
+async function held(pieces: AsyncIterable<Uint8Array>, room: Room): Promise<Uint8Array[]> {
   const all: Uint8Array[] = [];
-  const most = typeof length === 'number' ? length : Number.POSITIVE_INFINITY;
-  let size = 0;
   for await (const piece of pieces) {
-    size += piece.length;
     room.bytes -= piece.length;
-    if (size > most) throw differs(name);
     if (room.bytes < 0) throw badResponse('its attachments are too large');
     all.push(piece);
   }
-  if (typeof length === 'number' && size !== length) throw differs(name);
   return all;
 }
 

@@ -8,7 +8,7 @@ import {
   type Hasher,
   isObject,
 } from '@settledb/core';
-import { checkAttachment, substituted } from './client-check';
+import { checkAttachment, differs, substituted } from './client-check';
 import { badResponse } from './client-error';
 import { typeOf } from './wire';
 
@@ -53,6 +53,32 @@ export function checkDigest(
   const hasher = bytes.hasher();
   for (const piece of pieces) hasher.update(piece);
   checkHashed(digest, hasher, bytes, name);
+}
+
+/** What is said of bytes; a length is a number, and a digest may be of another kind than ours. */
+interface Said {
+  readonly name: string;
+  readonly length: unknown;
+  readonly digest?: unknown;
+}
+
+/** The same pieces. Of more than was said the rest is not read: it may never end. @throws corrupt, at their end for other bytes */
+export async function* verified(
+  pieces: AsyncIterable<Uint8Array>,
+  bytes: Bytes,
+  { name, length, digest }: Said,
+): AsyncGenerator<Uint8Array, void, void> {
+  const hasher = digest === undefined ? undefined : bytes.hasher();
+  const isSaid = typeof length === 'number';
+  let size = 0;
+  for await (const piece of pieces) {
+    size += piece.length;
+    if (isSaid && size > length) throw differs(name);
+    hasher?.update(piece);
+    yield piece;
+  }
+  if (isSaid && size !== length) throw differs(name);
+  if (hasher !== undefined) checkHashed(digest, hasher, bytes, name);
 }
 
 /** As {@link checkDigest}, for bytes that were hashed as they came. A digest of another kind than ours tells nothing. @throws corrupt */

@@ -6,11 +6,11 @@
  */
 import { type ExistingDoc, isObject } from '@settledb/core';
 import { parseJson, readText } from './client-answer';
-import * as check from './client-check';
 import type { Call } from './client-call';
+import { checkObject } from './client-check';
 import type { Http } from './client-http';
 import { asAnswer, boundaryIn, lacking, nextPart } from './client-parts';
-import { checkHashed } from './client-receive';
+import { verified } from './client-receive';
 import { readMultipart } from './multipart';
 import { attachmentOrder } from './multipart-order';
 import { encodeDocId } from './wire';
@@ -42,36 +42,18 @@ export async function* readStored(
   const parts = readMultipart(answer.pieces, boundaryIn(answer));
   try {
     const text = await readText((await nextPart(parts)).body);
-    const { _attachments } = check.checkObject(parseJson(text), 'the document');
+    const { _attachments } = checkObject(parseJson(text), 'the document');
     const follows = (each: string): boolean =>
       isObject(_attachments) && (_attachments[each] as { follows?: unknown } | undefined)?.follows === true;
     const before = attachmentOrder(text).filter(follows);
     if (!before.includes(name)) throw lacking(name);
     for (const each of before) {
       const { body } = await nextPart(parts, each);
-      if (each === name) return yield* verified(http, body, name, stored);
+      if (each === name) return yield* verified(body, http.bytes, { name, ...stored });
     }
   } catch (error) {
     throw asAnswer(error);
   } finally {
     await parts.return();
   }
-}
-
-async function* verified(
-  { bytes }: Http,
-  body: AsyncIterable<Uint8Array>,
-  name: string,
-  { digest, length }: Stored,
-): AsyncGenerator<Uint8Array, void, void> {
-  const hasher = bytes.hasher();
-  let size = 0;
-  for await (const piece of body) {
-    hasher.update(piece);
-    size += piece.length;
-    if (size > length) throw check.differs(name);
-    yield piece;
-  }
-  if (size !== length) throw check.differs(name);
-  checkHashed(digest, hasher, bytes, name);
 }
