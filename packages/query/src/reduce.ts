@@ -78,7 +78,7 @@ export async function reduceRange(
   const keep = async (): Promise<void> => {
     if (groups.stretches.length >= KEPT_AT && (await store())) options.kept?.();
   };
-  const walk = new Walk(indexes.store, state, range, options, groups, textsOf(reducer), keep);
+  const walk = new Walk(indexes.store, state, range, options, groups, keep);
   if (!(await walk.walk(stored))) return undefined;
   groups.finish();
   await store();
@@ -132,7 +132,6 @@ class Walk {
   readonly #range: IndexRange;
   readonly #how: ReduceOptions;
   readonly #groups: Groups;
-  readonly #texts: false | readonly string[];
   readonly #keep: () => Promise<void>;
   readonly #slices = new Slices();
 
@@ -143,7 +142,6 @@ class Walk {
     range: IndexRange,
     how: ReduceOptions,
     groups: Groups,
-    texts: false | readonly string[],
     keep: () => Promise<void>,
   ) {
     this.#store = store;
@@ -151,7 +149,6 @@ class Walk {
     this.#range = range;
     this.#how = how;
     this.#groups = groups;
-    this.#texts = texts;
     this.#keep = keep;
   }
 
@@ -207,7 +204,7 @@ class Walk {
         range: this.#between(from, to, seen),
         reverse,
         limit: READ_ROWS,
-        texts: this.#texts,
+        texts: textsOf(this.#how.reducer),
       } as const;
       const asked = [{ from: 'views', keys: [this.#state.view] }, query] as const;
       const [[state], rows] =
