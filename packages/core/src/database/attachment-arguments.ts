@@ -1,5 +1,6 @@
 /** The arguments of the calls about one attachment, read and refused alike wherever the database is. */
-import { badRequest, invalidIdType, noData, notFound, rangeNotSatisfiable } from '../model/errors';
+import { noData, rangeNotSatisfiable } from '../model/attachment-errors';
+import { badRequest, invalidIdType, notFound } from '../model/errors';
 import { isLocalId } from '../model/ids';
 import { parseRev } from '../model/revision';
 import type { AttachmentData, Rev } from '../model/types';

@@ -5,7 +5,8 @@
  * there already is not stored again. The write's plan decides whether a row names the new place; if none does, the place is given
  * back.
  */
-import { badRequest, digestMismatch, isDatabaseError } from '../model/errors';
+import { digestMismatch } from '../model/attachment-errors';
+import { badRequest, isDatabaseError } from '../model/errors';
 import type { AttachmentEncoding } from '../model/types';
 import type { BlobRow, DatabaseTables } from '../store/schema';
 import type { Durability, Store } from '../store/store';

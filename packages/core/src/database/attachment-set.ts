@@ -6,7 +6,8 @@
  * So the stubs are hashed and moved with the body, and every read answers them without knowing of attachments. What a stub in an edit
  * refers to can be told only in the write's plan, which has the edited revision at hand.
  */
-import { badRequest, type DatabaseError, missingStub } from '../model/errors';
+import { missingStub } from '../model/attachment-errors';
+import { badRequest, type DatabaseError } from '../model/errors';
 import type { Stub } from '../model/types';
 import type { BlobRow } from '../store/schema';
 import { blobKey, type Content, isEncoded } from './attachment-content';

@@ -5,7 +5,8 @@
  * Content that a row may name is never given back: when it is not known whether the write was done, its place is left to be swept
  * once the rows can be read.
  */
-import { badRequest, isDatabaseError, isQuotaExceeded, missingStub, noData } from '../model/errors';
+import { missingStub, noData } from '../model/attachment-errors';
+import { badRequest, isDatabaseError, isQuotaExceeded } from '../model/errors';
 import { localKey } from '../model/ids';
 import { formatRev } from '../model/revision';
 import type { Rev, WriteFailure } from '../model/types';

@@ -2,7 +2,7 @@
  * Bytes in the forms users meet: base64, Blobs, digests. The code here runs on every platform; one that can do better, or knows
  * another form, passes its own (Node: `Buffer`).
  */
-import { badArg } from '../model/errors';
+import { badArg } from '../model/attachment-errors';
 import { type Hasher, Md5 } from '../model/md5';
 import type { BinaryData } from '../model/types';
 import { CHUNK_BYTES } from '../store/store';

@@ -131,9 +131,6 @@ export const badRequest = (reason: string, cause?: unknown): DatabaseError =>
 export const invalidIdType = (): DatabaseError => badRequest('_id field must contain a string');
 export const noBytes = (): DatabaseError =>
   badRequest('Attachment data must be base64, a Blob, bytes, or a stream of bytes');
-/** For an attachment that a document is to be written with. */
-export const noData = (name: string): DatabaseError =>
-  badRequest(`Attachment '${name}' has neither data nor stub`);
 export const missingId = (): DatabaseError => make(412, 'missing_id', '_id is required for puts');
 export const reservedId = (): DatabaseError =>
   badRequest('Only reserved document ids may start with underscore.');
@@ -144,19 +141,6 @@ export const notAnObject = (): DatabaseError => badRequest('Document must be a J
 export const notAwaited = (): DatabaseError =>
   badRequest('Document must be a JSON object, and is a promise: await it first');
 export const missingBulkDocs = (): DatabaseError => badRequest("Missing JSON list of 'docs'");
-/** Attachment data that is not base64. The message is CouchDB's, which explains nothing; the reason is PouchDB's. */
-export const badArg = (): DatabaseError =>
-  make(500, 'badarg', 'Attachment is not a valid base64 string', {
-    message: 'Some query argument is invalid',
-  });
-/** A stub whose content is not stored. */
-export const missingStub = (docId: string, name: string): DatabaseError =>
-  make(412, 'missing_stub', `Invalid attachment stub in ${docId} for ${name}`, { docId });
-/** Bytes that do not match the digest they came with. */
-export const digestMismatch = (docId: string): DatabaseError =>
-  make(400, 'content_md5_mismatch', 'Possible message corruption.', { docId });
-export const rangeNotSatisfiable = (): DatabaseError =>
-  make(416, 'requested_range_not_satisfiable', 'Requested range not satisfiable');
 export const queryParseError = (reason: string): DatabaseError => make(400, 'query_parse_error', reason);
 export const forbidden = (reason: string): DatabaseError => make(403, 'forbidden', reason);
 export const unauthorized = (reason: string): DatabaseError => make(401, 'unauthorized', reason);

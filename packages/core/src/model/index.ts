@@ -1,5 +1,6 @@
 export * from './apart';
 export * from './as-of-now';
+export * from './attachment-errors';
 export type { RevPath, RevTree } from './chain';
 export {
   compareJson,
