@@ -17,10 +17,10 @@ import { allDocs, DOCS_AS_TEXT } from './all-docs';
 import { checkAttachmentName, putAttachmentArguments } from './attachment-arguments';
 import { type AttachmentSource, unswept } from './attachment-bytes';
 import { type FillOptions, fill } from './attachment-fill';
-import { checkAttsSince, commonGeneration } from './atts-since';
 import { bulkGet } from './bulk-get';
 import type { AllDocsOptions, BulkGetOptions, CallOptions, Database, GetOptions } from './database';
 import { getAny } from './get-history';
+import { checkAttsSince, commonGeneration } from './many-revs';
 
 type AnyDoc = ExistingDoc<object>;
 

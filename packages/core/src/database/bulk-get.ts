@@ -6,10 +6,9 @@ import { ancestry, type DatabaseError, docText, hasRev, isDatabaseError, missing
 import type { BulkGetRequest, BulkGetResult, Rev } from '../model/types';
 import type { DatabaseTables } from '../store/schema';
 import type { Store } from '../store/store';
-import { bulkGetRefusal, type Failure, failure } from './bulk-get-refusal';
 import type { BulkGetOptions, CallOptions } from './database';
 import { docOf, followed } from './get-history';
-import { inHalves } from './halves';
+import { bulkGetRefusal, type Failure, failure, inHalves } from './many-revs';
 import { type KnownDoc, type RevisionRequest, readRevisions } from './revisions';
 
 type ValidEntry = BulkGetRequest['docs'][number];

@@ -4,7 +4,7 @@ import { isTexts } from '../model/kinds';
 import { isGroup } from '../model/selector';
 import { isCount } from './count';
 import type { ChangesOptions } from './database';
-import { isFunctionName } from './function-names';
+import { isFunctionName } from './filter-functions';
 import { noNumber } from './query-checks';
 
 const BUILT_IN = new Set(['_view', '_doc_ids', '_selector', '_design']);

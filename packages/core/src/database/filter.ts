@@ -11,9 +11,8 @@ import type { ExistingDoc } from '../model/types';
 import { type DatabaseTables, storedBody } from '../store/schema';
 import type { Store } from '../store/store';
 import type { ChangesOptions, FilterFunction } from './database';
-import { functionName } from './function-names';
+import { functionName, isLate, verdict } from './filter-functions';
 import { type Evaluate, evaluate } from './functions';
-import { isLate, verdict } from './verdict';
 
 export interface Filter {
   /** The only ids that can pass, if they are listed. */

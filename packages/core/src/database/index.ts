@@ -9,8 +9,6 @@ export {
 } from './attachment-arguments';
 export { chunksOf, itemsOf, leaveData, leaveUnread, piecesOf, streamOf, through } from './attachment-data';
 export { blobKeysIn } from './attachment-set';
-export { checkAttsSince, commonGeneration } from './atts-since';
-export { bulkGetRefusal } from './bulk-get-refusal';
 export {
   type Bytes,
   bestBytes,
@@ -29,10 +27,9 @@ export { docsOf, errorInList, errorWith, failureRow } from './edits';
 export * from './emitter';
 export * from './feed';
 export type { FeedController } from './feed-controller';
-export { functionName, longName } from './function-names';
+export { functionName, isLate, longName, verdict } from './filter-functions';
 export * from './functions';
 export { GET_AS_TEXT } from './get';
-export { inHalves } from './halves';
 export { type IndexPlace, placeKey, runQueries, runsAt } from './index-rows';
 export { INFO, INFO_QUERY, infoOf } from './info';
 export { checkInterval } from './interval';
@@ -41,13 +38,13 @@ export { Later } from './later';
 export { type BareRow, isLink, linkedId, withDocs } from './linked';
 export { LocalDatabase } from './local';
 export { checkLocalOptions, type LocalOptions } from './local-options';
+export { bulkGetRefusal, checkAttsSince, checkRevLists, commonGeneration, inHalves } from './many-revs';
 export { checkSignal, either, isSignal, onAbort, untilAborted, whenAborted, withEither } from './on-abort';
 export { Patience } from './patience';
 export type * from './queries';
 export * from './query-checks';
 export { ReadSize, readSize } from './read-size';
 export { onPageReturn, onReturn, tellReturn } from './return';
-export { checkRevLists } from './rev-lists';
 export { Served } from './served';
 export { show } from './show';
 export { onSigns, tellSign } from './signs';
@@ -56,4 +53,3 @@ export { SMALL_DATA, type SmallData } from './small-data';
 export { STORAGE_LOST, timesLost, wasLost } from './storage-lost';
 export { losersOf, TREE_TEXTS, treeOf } from './tip';
 export { Turns } from './turns';
-export { isLate, verdict } from './verdict';

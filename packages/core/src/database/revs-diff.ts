@@ -5,7 +5,7 @@ import { generationOf, hasRev, type Leaf, leaves } from '../model';
 import type { Rev, RevsDiffResult } from '../model/types';
 import type { DatabaseTables, DocRow } from '../store/schema';
 import type { CallOptions, Store } from '../store/store';
-import { checkRevLists } from './rev-lists';
+import { checkRevLists } from './many-revs';
 import { hasPast, TREE_TEXTS, treeOf } from './tip';
 
 /** Ids that lack nothing are absent. The answer has no prototype, since ids may be named like its members. */
