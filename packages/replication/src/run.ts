@@ -95,10 +95,7 @@ function isFinal({ error, givesUp }: Failure, run: Run): boolean {
   return givesUp ?? (isRefusal(error) || isClosed(error) || (!run.worked && FINAL.has(statusOf(error))));
 }
 
-/**
- * From the handshake to the end. What was acknowledged is written down, if that can be done soon; but not after a failure without an answer:
- * who did not answer may be back without its last writes, if its power failed, and would be told that it has them.
- */
+/** From the handshake to the end. */
 async function attempt(run: Run, reading: AbortController): Promise<void> {
   const { feed } = run;
   const writing = new AbortController();
@@ -121,22 +118,35 @@ async function attempt(run: Run, reading: AbortController): Promise<void> {
     await transfer(run, start, reading.signal, writing.signal);
   } catch (error) {
     end();
-    if (feed.cancelled || isAnswered(error instanceof Failure ? error.error : error))
-      await checkpoints?.flush(writing.signal).catch(() => undefined);
-    else await checkpoints?.written();
-    // Where each checkpoint fails, as on a full disk, every attempt compares all that the one before did: no reason to begin soon.
-    if (checkpoints?.moved !== undefined) {
-      run.written = checkpoints.moved;
-      run.backOff.reset();
-    }
-    // What an older state acknowledged is gone: only what the checkpoints remember counts.
-    if (checkpoints?.replaced) run.progress.lastSeq = undefined;
+    if (checkpoints !== undefined) await keepPosition(run, checkpoints, error, writing.signal);
     throw error;
   } finally {
     for (const leave of leaves) leave();
     clearTimeout(timer);
     reading.abort();
   }
+}
+
+/**
+ * After an attempt that failed or was cancelled, what was acknowledged is written down, if that can be done soon; but not after a failure
+ * without an answer: who did not answer may be back without its last writes, if its power failed, and would be told that it has them.
+ */
+async function keepPosition(
+  run: Run,
+  checkpoints: Checkpoints,
+  error: unknown,
+  writing: AbortSignal,
+): Promise<void> {
+  if (run.feed.cancelled || isAnswered(error instanceof Failure ? error.error : error))
+    await checkpoints.flush(writing).catch(() => undefined);
+  else await checkpoints.written();
+  // Where each checkpoint fails, as on a full disk, every attempt compares all that the one before did: no reason to begin soon.
+  if (checkpoints.moved !== undefined) {
+    run.written = checkpoints.moved;
+    run.backOff.reset();
+  }
+  // What an older state acknowledged is gone: only what the checkpoints remember counts.
+  if (checkpoints.replaced) run.progress.lastSeq = undefined;
 }
 
 /** Why an attempt is replaced by another at once: nothing failed, but its connections may be dead, or its target is not the one it was. */

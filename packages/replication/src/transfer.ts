@@ -104,28 +104,42 @@ async function transferChanges(
   const init = { fetcher, target, onTheWay, progress, signal: reading };
   const failures = new Failures(run);
   for await (const chunk of ahead(fetchChunks(batches, init))) {
+    const { end } = chunk;
     const written = await write(run, chunk, fetcher, failures, writing);
-    if (chunk.end !== undefined) {
+    if (end !== undefined) {
       onTheWay.end();
-      acknowledge(run, chunk.end, failures, checkpoints, writing);
+      acknowledge(run, end, failures, checkpoints, writing);
     }
-    if (written.length > 0 && run.feed.heard) {
-      const docs = written.map((doc) => withoutStreams(wholeDoc(doc)));
-      await run.feed.push(progress.change(docs));
-    }
-    if (chunk.end !== undefined) failures.endBatch();
-    if (chunk.end?.caughtUp && settings.live) {
-      failures.end();
-      await checkpoints.flush(writing);
-      run.backOff.caughtUp();
-      run.denied.clear();
-      run.overwritten = 0;
-      // The next batch may be on its way.
-      if (onTheWay.none) progress.phase = 'idle';
-      run.announcer.caughtUp();
-    }
+    await tell(run, written);
+    if (end === undefined) continue;
+    failures.endBatch();
+    if (!end.caughtUp || !settings.live) continue;
+    failures.end();
+    await caughtUp(run, onTheWay, checkpoints, writing);
   }
   failures.end();
+}
+
+/** Tells listeners what was written; the next is written when whoever iterates has taken it. */
+async function tell({ feed, progress }: Run, written: Chunk['docs']): Promise<void> {
+  if (written.length === 0 || !feed.heard) return;
+  await feed.push(progress.change(written.map((doc) => withoutStreams(wholeDoc(doc)))));
+}
+
+/** A live replication has transferred all that there is. */
+async function caughtUp(
+  run: Run,
+  onTheWay: OnTheWay,
+  checkpoints: Checkpoints,
+  writing: AbortSignal,
+): Promise<void> {
+  await checkpoints.flush(writing);
+  run.backOff.caughtUp();
+  run.denied.clear();
+  run.overwritten = 0;
+  // The next batch may be on its way.
+  if (onTheWay.none) run.progress.phase = 'idle';
+  run.announcer.caughtUp();
 }
 
 /** @returns the documents that the target took */
