@@ -6,6 +6,7 @@
  * back. It works in slices, so that writes and reads go on in between; an interrupted compaction is continued where it was.
  */
 import { generationOf, isLeaf, isQuotaExceeded } from '../model';
+import type { Rev } from '../model/types';
 import { under } from '../store/keys';
 import type { BlobRefRow, BodyRow, DatabaseTables, DocRow } from '../store/schema';
 import type { CallOptions, Plan, Store, Write } from '../store/store';
@@ -124,14 +125,11 @@ async function compactSlice(
       if (blobs.length > 0 && !attached) return { writes: [], value: undefined };
       const bodies = found.slice(0, ids.length) as BodyRow[][];
       const refs = found.slice(ids.length) as BlobRefRow[][];
-      const gone: (readonly [string, string])[] = [];
-      const stale: (readonly [string, string, string])[] = [];
-      for (const [i, row] of docs.entries()) {
-        const tree = row && treeOf(row);
-        const isPast = ({ rev }: { readonly rev: string }): boolean => !tree || !isLeaf(tree, rev);
-        for (const body of bodies[i]!) if (isPast(body)) gone.push([body.id, body.rev]);
-        for (const ref of refs[i] ?? []) if (isPast(ref)) stale.push([ref.blob, ref.id, ref.rev]);
-      }
+      const isPast = docs.map(pastIn);
+      const gone = bodies.flatMap((each, i) => each.filter(isPast[i]!).map(({ id, rev }) => [id, rev]));
+      const stale = refs.flatMap((each, i) =>
+        each.filter(isPast[i]!).map(({ blob, id, rev }) => [blob, id, rev]),
+      );
       const writes: Write<DatabaseTables>[] = [];
       // Unless another compaction got further.
       if (compacted < seq) writes.push({ into: 'local', put: [compactedRow(position, seq)] });
@@ -141,6 +139,12 @@ async function compactSlice(
     },
     { signal: options.signal, makesRoom: 'now' },
   );
+}
+
+/** Tells of a document which revisions are past: those that are no leaves, and all of one that is gone. */
+function pastIn(row: DocRow | undefined): (one: { readonly rev: Rev }) => boolean {
+  const tree = row && treeOf(row);
+  return ({ rev }) => tree === undefined || !isLeaf(tree, rev);
 }
 
 async function hasBlobs(store: Store<DatabaseTables>): Promise<boolean> {
