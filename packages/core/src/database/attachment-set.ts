@@ -25,7 +25,7 @@ interface Named {
 interface ContentEntry extends Named {
   readonly content: Content;
 }
-interface StubEntry extends Named {
+export interface StubEntry extends Named {
   readonly digest: string | undefined;
   readonly length: number | undefined;
 }

@@ -12,7 +12,15 @@ import { formatRev } from '../model/revision';
 import type { Rev, WriteFailure } from '../model/types';
 import { type Content, type ContentHost, putChunk, sawPlace, takeIn } from './attachment-content';
 import { leaveData } from './attachment-data';
-import { AttachmentSet, bothKeys, checkName, type Entry, type Stubs, stubsIn } from './attachment-set';
+import {
+  AttachmentSet,
+  bothKeys,
+  checkName,
+  type Entry,
+  type StubEntry,
+  type Stubs,
+  stubsIn,
+} from './attachment-set';
 import { isCount } from './count';
 import { type Edit, errorWith, failureRow } from './edits';
 import type { Outcome } from './plan-edits';
@@ -71,22 +79,20 @@ async function prepare(
 ): Promise<Edit | WriteFailure> {
   if ('error' in edit || edit.given === undefined) return edit;
   try {
-    const entries: Entry[] = [];
     const before = await stubsBefore(host, edit);
+    const entries: Entry[] = [];
     for (const [name, value] of Object.entries(edit.given)) {
       checkName(name);
       if (typeof value !== 'object' || value === null) throw noData(name);
       const given = value as Given;
-      const named = { name, type: textOr(given.content_type), revpos: revposOf(given.revpos) };
       if (given.stub === true) {
-        const digest =
-          textOr(given.digest) ?? (before && Object.hasOwn(before, name) ? before[name]!.digest : undefined);
-        if (digest === undefined && before !== undefined && strict) throw missingStub(edit.id, name);
-        const length = typeof given.length === 'number' ? given.length : undefined;
-        entries.push({ ...named, digest, length });
+        const stub = stubEntry(given, name, before);
+        if (stub.digest === undefined && before !== undefined && strict) throw missingStub(edit.id, name);
+        entries.push(stub);
       } else {
         const content = await takeIn(host, edit.id, { ...incomingOf(given, name), signal });
         contents.push(content);
+        const named = namedBy(given, name);
         entries.push({ ...named, type: named.type ?? typeOf(given.data), content });
       }
     }
@@ -101,6 +107,22 @@ async function prepare(
 
 type Given = { readonly [field: string]: unknown };
 
+const namedBy = ({ content_type, revpos }: Given, name: string) => ({
+  name,
+  type: textOr(content_type),
+  revpos: isCount(revpos) ? revpos : undefined,
+});
+
+/** @param before see {@link stubsBefore} */
+function stubEntry(given: Given, name: string, before: Stubs | undefined): StubEntry {
+  const known = before !== undefined && Object.hasOwn(before, name) ? before[name] : undefined;
+  return {
+    ...namedBy(given, name),
+    digest: textOr(given.digest) ?? known?.digest,
+    length: numberOr(given.length),
+  };
+}
+
 function incomingOf(given: Given, name: string) {
   const { data, encoded, encoding, digest, length } = given;
   if (data === undefined || data === null) throw noData(name);
@@ -111,12 +133,12 @@ function incomingOf(given: Given, name: string) {
     data,
     encoding: encoding as 'gzip' | undefined,
     digest: textOr(digest),
-    length: typeof length === 'number' ? length : undefined,
+    length: numberOr(length),
   };
 }
 
 const textOr = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
-const revposOf = (value: unknown): number | undefined => (isCount(value) ? value : undefined);
+const numberOr = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined);
 
 /** The type that a Blob says it has. */
 function typeOf(data: unknown): string | undefined {
