@@ -145,14 +145,13 @@ export class Http {
       isNeeded: () => Promise<boolean> | boolean,
       renewed = false,
     ): Promise<void> => {
+      let isLeft = true;
       try {
-        if (!(await isNeeded())) return;
-      } catch (error) {
-        leaveUnread(response.body);
-        throw error;
+        isLeft = await isNeeded();
+      } finally {
+        if (isLeft) leaveUnread(response.body);
       }
-      leaveUnread(response.body);
-      response = await request.race(this.#send(call, request, renewed));
+      if (isLeft) response = await request.race(this.#send(call, request, renewed));
     };
     // `fetch` took no credentials along to where it was led.
     if (response.status === 401) await sendAgainIf(() => follow(this.#line, call, response));

@@ -75,12 +75,7 @@ export abstract class RemoteQueries<Content extends object> implements Required<
         if (isDatabaseError(error) && [400, 404, 405, 501].includes(error.status)) return undefined;
         throw error;
       });
-      if (answer === undefined) {
-        const results: ViewResult<Content>[] = [];
-        if (queries.length === 0) await queryOne(http, view, { limit: 0, signal });
-        for (const query of queries) results.push(await queryOne(http, view, { ...query, signal }));
-        return results;
-      }
+      if (answer === undefined) return queryEach<Content>(http, view, queries, signal);
       const { results } = checkObject(answer, 'the answer');
       if (!Array.isArray(results) || results.length !== queries.length)
         throw badResponse('it lacks the result of a query');
@@ -167,6 +162,19 @@ export abstract class RemoteQueries<Content extends object> implements Required<
       return answer as unknown as Explanation;
     });
   }
+}
+
+async function queryEach<Content extends object>(
+  http: Http,
+  view: string,
+  queries: readonly ViewOptions[],
+  signal: AbortSignal | undefined,
+): Promise<ViewResult<Content>[]> {
+  const results: ViewResult<Content>[] = [];
+  // Of none it is only asked whether there is such a view.
+  if (queries.length === 0) await queryOne(http, view, { limit: 0, signal });
+  for (const query of queries) results.push(await queryOne<Content>(http, view, { ...query, signal }));
+  return results;
 }
 
 async function queryOne<Content extends object>(
