@@ -173,12 +173,19 @@ describe('checkpoints', () => {
     let now = Date.now();
     const clock = vi.spyOn(Date, 'now').mockImplementation(() => now);
     onTestFinished(() => clock.mockRestore());
-    let batches = 0;
+    let [batches, written] = [0, 0];
     const target = peer(b, {
-      put: overwrite,
+      put: async (doc: { last_seq: number }) => {
+        const answer = await overwrite(doc);
+        written = doc.last_seq;
+        return answer;
+      },
       bulkDocs: async (docs: never, options: never) => {
         now += 60_000;
-        if (++batches === 4) await overwrite(other(20, known + 1));
+        if (++batches === 4) {
+          await vi.waitFor(() => expect(written).toBeGreaterThan(20));
+          await overwrite(other(20, known + 1));
+        }
         return b.bulkDocs(docs, options);
       },
     });

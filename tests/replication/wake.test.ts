@@ -7,7 +7,7 @@ import { remote } from '@settledb/remote';
 import { runCode } from '@settledb/replication';
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { bringAll } from '../../packages/core/src/database/static';
-import { type LocalDatabase, tellSign } from '../../packages/core/src/index';
+import { tellSign } from '../../packages/core/src/index';
 import {
   type Peer,
   type ReplicateOptions,
@@ -15,7 +15,7 @@ import {
   replicate,
 } from '../../packages/replication/src/index';
 import { ORIGIN, testServer } from '../remote/support';
-import { type AnyDatabase, copyOf, fill, open, openTwo, peer, statusError } from './databases';
+import { type AnyDatabase, fill, openTwo, peer } from './databases';
 
 class Page extends EventTarget {
   visibilityState = 'visible';
@@ -140,84 +140,6 @@ describe('a live replication with retry over a dead connection', () => {
     realm.dispatchEvent(new Event('online'));
     await turns();
     expect(replication.status().attempts).toBe(1);
-  });
-});
-
-describe('a live push whose target was set back while there was nothing to send', () => {
-  const TEN_MINUTES = 600_000;
-
-  async function idlePush(options: ReplicateOptions = {}) {
-    const [a, backup] = [await open('a'), await open('b')];
-    const place = { now: backup };
-    const calls: string[] = [];
-    const through = Object.keys(peer(backup)).map((name) => [
-      name,
-      (...args: never[]) => {
-        calls.push(name);
-        const method = peer(place.now)[name as keyof Peer] as (...given: never[]) => unknown;
-        return name === 'id' ? Promise.resolve('place') : method(...args);
-      },
-    ]);
-    const target = Object.fromEntries(through) as Peer;
-    const replication = replicate(a, target, { live: true, retry: true, ...options });
-    running.push(replication);
-    await turns();
-    await fill(a, 2);
-    await turns();
-    return { a, place, replication, calls };
-  }
-
-  it.each([
-    ['restored from a backup', (now: LocalDatabase<Record<string, unknown>>) => copyOf(now)],
-    ['made anew', () => open('b')],
-  ])('sends it again what it lacks: it was %s', async (_how, former) => {
-    const { a, place, replication } = await idlePush();
-    const old = await former(place.now);
-    await fill(a, 3, 2);
-    await turns();
-    expect((await place.now.info()).doc_count).toBe(5);
-    place.now = old;
-    await vi.advanceTimersByTimeAsync(TEN_MINUTES);
-    await turns();
-    expect((await old.info()).doc_count).toBe(5);
-    expect(replication.status()).toMatchObject({ phase: 'idle', attempts: 2, error: undefined });
-  });
-
-  it.each([
-    ['get no answer', new Error('down')],
-    ['be refused', statusError(401, 'the session has run out')],
-  ])('looks after it with one request every ten minutes, which may %s', async (_, error) => {
-    const { a, place, replication, calls } = await idlePush();
-    calls.length = 0;
-    await vi.advanceTimersByTimeAsync(6 * TEN_MINUTES);
-    await turns();
-    expect(calls).toEqual(Array(6).fill('get'));
-    const { now } = place;
-    const down = (): never => {
-      throw error;
-    };
-    place.now = new Proxy(now, { get: () => down });
-    await vi.advanceTimersByTimeAsync(TEN_MINUTES);
-    await turns();
-    place.now = now;
-    expect(replication.status()).toMatchObject({ phase: 'idle', attempts: 1, error: undefined });
-    calls.length = 0;
-    await fill(a, 1, 9);
-    await turns();
-    expect(calls).toContain('put'); // the checkpoint
-    expect((await now.info()).doc_count).toBe(3);
-  });
-
-  it.each<ReplicateOptions>([
-    { retry: false },
-    { checkpoint: false },
-    { checkpoint: 'source' },
-  ])('does not look where nobody would go on, or nothing is written down: %o', async (options) => {
-    const { calls } = await idlePush(options);
-    calls.length = 0;
-    await vi.advanceTimersByTimeAsync(TEN_MINUTES);
-    await turns();
-    expect(calls).toEqual([]);
   });
 });
 

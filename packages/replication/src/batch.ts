@@ -16,6 +16,7 @@ import {
 import type { Progress } from './progress';
 import type { ChangesBatch } from './reader';
 import { RevSet } from './rev-set';
+import type { Revision } from './witnesses';
 
 /** Documents to be written together; the last chunk of a batch also has the position that this leads to. */
 export interface Chunk {
@@ -31,6 +32,8 @@ export interface BatchEnd {
   readonly seq: Seq | undefined;
   readonly pending: number | undefined;
   readonly caughtUp: boolean;
+  /** Where the target had everything: one of the revisions. */
+  readonly had: Revision | undefined;
 }
 
 /**
@@ -99,7 +102,13 @@ export async function* fetchChunks(
     for (const { id, rev } of missing) onTheWay.add(id, rev);
     // Over a network, fetching takes longer than writing what came. An attempt that has failed meanwhile says what comes now.
     if (missing.length > 0 && !signal.aborted) progress.phase = 'transferring';
-    const end = { rows: rows.length, seq, pending, caughtUp };
+    const end = {
+      rows: rows.length,
+      seq,
+      pending,
+      caughtUp,
+      had: missing.length === 0 ? lastOf(rows) : undefined,
+    };
     let ended = false;
     for await (const portion of fetcher.fetch(missing)) {
       for (const { _id, _rev } of portion.docs) onTheWay.add(_id, _rev);
@@ -109,6 +118,12 @@ export async function* fetchChunks(
     }
     if (!ended) yield { docs: [], length: 0, failures: [], end };
   }
+}
+
+function lastOf(rows: readonly ChangedDoc[]): Revision | undefined {
+  const { id, revs } = rows.at(-1) ?? {};
+  const rev = revs?.[0];
+  return id === undefined || rev === undefined ? undefined : { id, rev };
 }
 
 async function missingRevs(
@@ -131,8 +146,8 @@ async function missingRevs(
   return compare(asked, target, signal);
 }
 
-/** A target that finds the question too long is asked in halves. */
-async function compare(
+/** What the target lacks of `asked`. One that finds the question too long is asked in halves. */
+export async function compare(
   asked: Readonly<Record<string, string[]>>,
   target: Peer,
   signal: AbortSignal,

@@ -15,19 +15,26 @@ import {
   type Session,
   START,
 } from './sessions';
+import { type Revision, Witnesses } from './witnesses';
 
 /** So many replications of one pair may write the same document at once and all get through. */
 const CONFLICT_TRIES = 20;
 /** How often the position is written down during a transfer. A crash then repeats that much comparing, but no transferring. */
 const INTERVAL_MS = 1000;
+/**
+ * The same where all was transferred and edits come one by one: those within this time share a checkpoint, which costs a read and a write on
+ * each side. By ten seconds an edit each second costs a tenth; CouchDB's replicator waits 30.
+ */
+const SHARED_MS = 10_000;
 
 /**
  * Another replication of this pair has written over the checkpoint, as it can where the revisions of `_local` documents are not compared;
- * or it was first to find an older database here. Nobody can tell: what both sides remember says where to go on.
+ * or it was first to find an older database here; or the target lacks a revision that it had: it was set back, or has purged or stemmed it.
+ * Nobody can tell: what both sides remember says where to go on.
  */
-export class Overwritten extends DatabaseError {
+export class Doubtful extends DatabaseError {
   constructor() {
-    const reason = 'Other replications of these two databases keep writing over the checkpoint';
+    const reason = 'Others keep writing over the checkpoint, or the target keeps losing what it has';
     super({ status: 409, name: 'conflict', reason });
   }
 }
@@ -119,7 +126,7 @@ class Side {
     if (this.refuses) return;
     // The conflict may have been with the checkpoint of another database.
     if (before === undefined) await this.#checkInstance(signal);
-    else if (isForgotten(before, now)) this.#loses(isAnothers(before, now) ? new Overwritten() : replaced());
+    else if (isForgotten(before, now)) this.#loses(isAnothers(before, now) ? new Doubtful() : replaced());
   }
 
   #loses(why: DatabaseError): never {
@@ -162,9 +169,11 @@ export class Checkpoints {
   #noted: Seq | undefined;
   #written: Seq | undefined;
   #writtenAt = 0;
+  #interval = INTERVAL_MS;
   /** The write, or look, that has its turn. */
   #underWay: Promise<void> | undefined;
   #mute = false;
+  readonly #witnesses = new Witnesses();
 
   constructor(init: CheckpointsInit) {
     const { source, target, id, on, instanceOf } = init;
@@ -219,17 +228,31 @@ export class Checkpoints {
 
   /** A side is another database by now, or an older state of it. Nothing is written down from then on. */
   get replaced(): boolean {
-    return Boolean(this.#source?.replaced || this.#target?.replaced);
+    return Boolean(this.#source?.replaced || this.#target?.replaced || this.#witnesses.lost);
   }
 
-  /** Everything up to `seq` was acknowledged by the target. */
-  note(seq: Seq, signal: AbortSignal): void {
+  /**
+   * Everything up to `seq` was acknowledged by the target.
+   *
+   * @param had a revision that it has, of those since the last call
+   */
+  note(seq: Seq, signal: AbortSignal, had?: Revision): void {
     this.#noted = seq;
-    // The clock may be set back by hours; without `abs`, nothing would be written down for that long.
-    const isSoon = Math.abs(Date.now() - this.#writtenAt) < INTERVAL_MS;
-    if (!this.behind || this.#underWay !== undefined || isSoon) return;
+    if (had !== undefined && !this.#mute) this.#witnesses.add(had);
+    if (!this.behind || this.#underWay !== undefined || this.dueIn > 0) return;
     // Written while the transfer goes on. A failure is not lost: the next flush writes again, and reports it.
     this.flush(signal).catch(() => undefined);
+  }
+
+  /** Milliseconds until it is time to write again; none or less if it is. */
+  get dueIn(): number {
+    // The clock may be set back by hours; without `abs`, nothing would be written down for that long.
+    return this.#interval - Math.abs(Date.now() - this.#writtenAt);
+  }
+
+  /** From now on edits come one by one, see {@link SHARED_MS}. */
+  share(): void {
+    this.#interval = SHARED_MS;
   }
 
   /** Something was noted that is not written down. */
@@ -269,13 +292,16 @@ export class Checkpoints {
   }
 
   async #write(seq: Seq, signal: AbortSignal): Promise<void> {
-    const { sessionId, describe, instances } = this.#init;
+    const { target, sessionId, describe, instances } = this.#init;
+    const forget = await this.#witnesses.check(target, signal);
+    if (forget === undefined) throw new Doubtful();
     const session = { session_id: sessionId, last_seq: seq, recorded: ++this.#count, ...describe() };
     const marks = instances === '' ? {} : { instances };
     // The source is written first, because the target's checkpoint says whether the source refuses.
     await this.#source?.write(session, marks, signal);
     const refused = this.#source?.refuses ? { source_refuses: true } : {};
     await this.#target?.write(session, { ...marks, ...refused }, signal);
+    forget();
     this.#written = seq;
     this.#writtenAt = Date.now();
   }

@@ -4,7 +4,7 @@
 import { DatabaseError, type FeedController, isObject, onSigns, whenAborted, whyOf } from '@settledb/core';
 import { Announcer } from './announcer';
 import { BackOff, isAnswered } from './backoff';
-import { type Checkpoints, Overwritten } from './checkpoint';
+import { type Checkpoints, Doubtful } from './checkpoint';
 import type { ReplicationChange, ReplicationResult } from './counters';
 import { Failure } from './failures';
 import { handshake } from './handshake';
@@ -12,8 +12,8 @@ import { checkOptions, type ReplicateOptions } from './options';
 import { checkPeer, firstText, isClosed, isRefusal, type Peer, statusOf } from './peer';
 import type { Progress } from './progress';
 import { replicationId } from './replication-id';
+import { Rest } from './rest';
 import { RevSet } from './rev-set';
-import { whenSetBack } from './set-back';
 import { type Run, transfer } from './transfer';
 import { onWake } from './wake';
 
@@ -23,8 +23,8 @@ const GRACE_MS = 3000;
 const STALLED_MS = 3000;
 /** A longer body may take longer than that on a slow line, and no `fetch` tells how much of it was sent. Its own timeout ends it. */
 const LONG_BODY = 64 * 1024;
-/** Attempts, until all is written down, that may find their checkpoint written over: each of so many other replications may do so once. */
-const OVERWRITTEN_TRIES = 20;
+/** Attempts, until all is written down, that may find their checkpoint doubtful: each of so many other replications may write over it once. */
+const DOUBTFUL_TRIES = 20;
 
 /** @returns its result; rejects with what ended it, whose `result` has the counters */
 export async function run(
@@ -50,7 +50,7 @@ export async function run(
       worked: false,
       failed: new RevSet(),
       documentTries: 0,
-      overwritten: 0,
+      doubts: 0,
     };
     await repeat({ source, target, settings, feed, progress, announcer, backOff, denied, ...tries });
   } catch (error) {
@@ -76,7 +76,7 @@ async function repeat(run: Run): Promise<void> {
     } catch (error) {
       if (feed.cancelled) return;
       if (reading.signal.reason === ANEW) continue;
-      if (error instanceof Overwritten && ++run.overwritten <= OVERWRITTEN_TRIES) continue;
+      if (error instanceof Doubtful && ++run.doubts <= DOUBTFUL_TRIES) continue;
       const failure = error instanceof Failure ? error : new Failure(error);
       if (!settings.retry || isFinal(failure, run)) throw failure;
       progress.error = failure.error;
@@ -114,8 +114,15 @@ async function attempt(run: Run, reading: AbortController): Promise<void> {
   try {
     const start = await handshake(run, reading.signal);
     checkpoints = start.checkpoints;
-    if (retry) leaves.push(whenSetBack(run.progress, checkpoints, reading.signal, again));
-    await transfer(run, start, reading.signal, writing.signal);
+    const rest = new Rest({
+      checkpoints,
+      progress: run.progress,
+      reading: reading.signal,
+      writing: writing.signal,
+      setBack: retry ? again : undefined,
+    });
+    leaves.push(() => rest.end());
+    await transfer(run, { ...start, rest }, reading.signal, writing.signal);
   } catch (error) {
     end();
     if (checkpoints !== undefined) await keepPosition(run, checkpoints, error, writing.signal);

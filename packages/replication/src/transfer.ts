@@ -20,8 +20,10 @@ import type { Settings } from './options';
 import { type Peer, revisionOf } from './peer';
 import type { Progress } from './progress';
 import { readChanges } from './reader';
+import type { Rest } from './rest';
 import type { RevSet } from './rev-set';
 import { SourceFailure } from './source-failure';
+import type { Revision } from './witnesses';
 import { type WriteOutcome, writeDocs } from './write';
 
 /** What the attempts of a replication share. */
@@ -47,8 +49,8 @@ export interface Run {
   failed: RevSet;
   /** Attempts in a row, since the last acknowledged position, that failed for the same revision. */
   documentTries: number;
-  /** Attempts, since all was last written down, that ended because another replication wrote over their checkpoint. */
-  overwritten: number;
+  /** Attempts, since all was last written down, that ended because their checkpoint became doubtful. */
+  doubts: number;
 }
 
 export interface Start {
@@ -56,6 +58,10 @@ export interface Start {
   readonly since: Seq;
   /** The source's last position at the beginning. */
   readonly sourceSeq: Seq | undefined;
+}
+
+interface Begun extends Start {
+  readonly rest: Rest;
 }
 
 /** How often changes are read on for revisions that were gone. A program that keeps writing must not keep a replication from ending. */
@@ -66,7 +72,7 @@ const DENIED_MAX = 10_000;
 /** @param reading ends requests that can be repeated @param writing ends writes, which may have happened already */
 export async function transfer(
   run: Run,
-  start: Start,
+  start: Begun,
   reading: AbortSignal,
   writing: AbortSignal,
 ): Promise<void> {
@@ -93,7 +99,7 @@ export async function transfer(
 /** Everything that the source lists after `since`; a live replication goes on until `reading` is aborted. */
 async function transferChanges(
   run: Run,
-  { checkpoints, ...start }: Start,
+  { checkpoints, rest, ...start }: Begun,
   { fetcher, onTheWay }: { readonly fetcher: Fetcher; readonly onTheWay: OnTheWay },
   reading: AbortSignal,
   writing: AbortSignal,
@@ -103,19 +109,23 @@ async function transferChanges(
   const batches = ahead(rows);
   const init = { fetcher, target, onTheWay, progress, signal: reading };
   const failures = new Failures(run);
+  /** What the target took of the batch. */
+  let took: Revision | undefined;
   for await (const chunk of ahead(fetchChunks(batches, init))) {
     const { end } = chunk;
     const written = await write(run, chunk, fetcher, failures, writing);
+    if (written.length > 0) took = revisionOf(written.at(-1)!);
     if (end !== undefined) {
       onTheWay.end();
-      acknowledge(run, end, failures, checkpoints, writing);
+      acknowledge(run, { ...end, had: took ?? end.had }, failures, checkpoints, writing);
+      took = undefined;
     }
     await tell(run, written);
     if (end === undefined) continue;
     failures.endBatch();
     if (!end.caughtUp || !settings.live) continue;
     failures.end();
-    await caughtUp(run, onTheWay, checkpoints, writing);
+    await caughtUp(run, onTheWay, checkpoints, rest);
   }
   failures.end();
 }
@@ -127,16 +137,14 @@ async function tell({ feed, progress }: Run, written: Chunk['docs']): Promise<vo
 }
 
 /** A live replication has transferred all that there is. */
-async function caughtUp(
-  run: Run,
-  onTheWay: OnTheWay,
-  checkpoints: Checkpoints,
-  writing: AbortSignal,
-): Promise<void> {
-  await checkpoints.flush(writing);
+async function caughtUp(run: Run, onTheWay: OnTheWay, checkpoints: Checkpoints, rest: Rest): Promise<void> {
+  // What was refused would be told again by whoever goes on, such as the next host, if it was compared again.
+  await rest.begin(run.denied.size === 0);
   run.backOff.caughtUp();
-  run.denied.clear();
-  run.overwritten = 0;
+  if (!checkpoints.behind) {
+    run.denied.clear();
+    run.doubts = 0;
+  }
   // The next batch may be on its way.
   if (onTheWay.none) run.progress.phase = 'idle';
   run.announcer.caughtUp();
@@ -211,5 +219,5 @@ function acknowledge(
   if (!checkpoints.counts) run.backOff.reset();
   if (end.seq === undefined) return;
   progress.lastSeq = end.seq;
-  checkpoints.note(end.seq, signal);
+  checkpoints.note(end.seq, signal, end.had);
 }
