@@ -17,10 +17,16 @@ const entry = {
 };
 const { browser, node, memory, indexeddb, worker } = entry;
 const whole = (source: string): string => `* from './${source}'`;
-/** What shares files, and what a page takes of the worker's entry, which has hosts besides. */
+/**
+ * What shares files, and what a page takes of the worker's entry, which has hosts besides. Only a page can ask to keep the storage: `storage`
+ * lies with what it takes, since Rollup keeps the class of databases, for its static fields, in whatever needs anything else of its file.
+ */
 const files = await together(
   { browser: whole(browser), node: whole(node), memory: whole(memory), indexeddb: whole(indexeddb) },
-  { connect: `{ connect } from './${worker}'`, host: `{ host } from './${worker}'` },
+  {
+    connect: `{ connect } from './${worker}'; export { storage } from './src/storage.ts'`,
+    host: `{ host } from './${worker}'`,
+  },
 );
 
 /**

@@ -275,6 +275,15 @@ describe('the package', () => {
     expect(/\b(DocFold|KeptDocs|Segments|StoredPage)\b/.exec(first[0]!)?.[0]).toBeUndefined();
   });
 
+  it('has `storage`, which a page asks whose databases are in a worker, in a file without databases', () => {
+    // Rollup, unlike esbuild, keeps the class of databases in whatever needs anything else of its file.
+    const dist = join(installed, 'dist');
+    const [, , file] = /import \{([^}]*\bstorage\b[^}]*)\} from "\.\/([^"]+)"/.exec(
+      readFileSync(join(dist, 'browser.js'), 'utf8'),
+    )!;
+    expect(readFileSync(join(dist, file!), 'utf8')).not.toMatch(/class SettleDB|SettleDB\S* = class/);
+  });
+
   it('gives IndexedDB also where a bundler names no platform, and Node its own', () => {
     const { printed } = run(`
       console.log(JSON.stringify(import.meta.resolve('settledb').split('/').at(-1)));
