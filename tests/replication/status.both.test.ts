@@ -6,6 +6,7 @@ import {
   type SyncStatus,
   sync,
 } from '../../packages/replication/src/index';
+import { bytes, make, put, watched } from './attached';
 import { fill, open, openTwo, peer, statusError } from './databases';
 
 async function all<T>(statuses: AsyncIterable<T>): Promise<T[]> {
@@ -38,6 +39,33 @@ describe('the statuses of a replication', () => {
       expect(values).toEqual([...values].sort((x, y) => x - y));
     }
     expect(await all(replication.statuses())).toHaveLength(1);
+  });
+
+  it('count what has come of a large attachment, while the rest is on its way', async () => {
+    const [source, target] = [make(), make()];
+    const [some, all] = [bytes(500_000), bytes(1_500_000)];
+    await put(source, 'a', { photo: all });
+    const [came, rest] = [gate(), gate()];
+    const openAttachment = async (id: string, name: string, options: object) => {
+      const opened = await source.openAttachment(id, name, options);
+      await opened.stream.cancel();
+      const pull = async (controller: ReadableStreamDefaultController): Promise<void> => {
+        came.open();
+        await rest.opened;
+        controller.enqueue(all.subarray(some.length));
+        controller.close();
+      };
+      const start = (controller: ReadableStreamDefaultController): void => controller.enqueue(some);
+      return { ...opened, stream: new ReadableStream({ start, pull }, { highWaterMark: 0 }) };
+    };
+    const replication = replicate(watched(source, undefined, { openAttachment }).source, target as never);
+    await came.opened;
+    const { bytes_read, bytes_written, docs_read } = replication.status();
+    expect([bytes_read >= some.length, bytes_read < all.length]).toEqual([true, true]);
+    expect([bytes_written, docs_read]).toEqual([0, 0]);
+    rest.open();
+    expect(await replication).toMatchObject({ docs_written: 1 });
+    expect(replication.status().bytes_read).toBeGreaterThanOrEqual(all.length);
   });
 
   it('count down what is pending, also where the source only has numbers', async () => {

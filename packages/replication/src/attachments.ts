@@ -83,23 +83,24 @@ export const requestOf = ({ doc, ancestors }: Unfilled): Requested => ({
   ...(ancestors.length === 0 ? {} : { atts_since: ancestors }),
 });
 
-/** Does what the target waits for, of the source: a failure is one of the source. */
-export type Reading = <T>(work: () => Promise<T>) => Promise<T>;
+/** How streams of the source are read. */
+export interface Reading {
+  readonly signal: AbortSignal;
+  /** Does what the target waits for, of the source: a failure is one of the source. */
+  awaited<T>(work: () => Promise<T>): Promise<T>;
+  /** So many bytes have come. */
+  came(length: number): void;
+}
 
 /** The document with streams in place of the stubs that are needed. */
-export function withStreams(
-  { doc, names }: Unfilled,
-  source: Peer,
-  signal: AbortSignal,
-  reading: Reading,
-): AnyDoc {
+export function withStreams({ doc, names }: Unfilled, source: Peer, reading: Reading): AnyDoc {
   const attachments: Record<string, unknown> = Object.assign(Object.create(null), doc._attachments);
   for (const name of names) {
     const { stub: _, ...attachment } = attachmentsOf(doc)[name]!;
     const data = (): Promise<ReadableStream<Uint8Array>> =>
-      reading(async () => {
-        const stream = await open(source, doc, name, signal);
-        return checked(stream, doc, name, attachment, reading, signal);
+      reading.awaited(async () => {
+        const stream = await open(source, doc, name, reading.signal);
+        return checked(stream, doc, name, attachment, reading);
       });
     attachments[name] = { ...attachment, encoded: true, data };
   }
@@ -140,7 +141,6 @@ function checked(
   name: string,
   { digest, encoding, length }: Attachment,
   reading: Reading,
-  signal: AbortSignal,
 ): ReadableStream<Uint8Array> {
   const reader = stream.getReader();
   const hasher = bestBytes().hasher();
@@ -148,10 +148,11 @@ function checked(
   return new ReadableStream<Uint8Array>(
     {
       pull: (controller) =>
-        reading(async () => {
+        reading.awaited(async () => {
           const { done, value } = await reader.read();
-          tellSign(signal);
+          tellSign(reading.signal);
           if (!done) {
+            reading.came(value.length);
             hasher.update(value);
             size += value.length;
             // Not only at the end, which may never come.

@@ -112,7 +112,6 @@ export async function* fetchChunks(
     let ended = false;
     for await (const portion of fetcher.fetch(missing)) {
       for (const { _id, _rev } of portion.docs) onTheWay.add(_id, _rev);
-      progress.fetched(portion.length);
       ended = portion.last === true;
       yield ended ? { ...portion, end } : portion;
     }

@@ -46,7 +46,10 @@ export interface ReplicationStatus extends Counters {
    * not say how many changes are left, there are at most so many. `undefined` if it says nothing.
    */
   readonly pending: number | undefined;
-  /** Characters of JSON fetched and written, attachments included: about bytes. */
+  /**
+   * Characters of JSON fetched and written, attachments included: about bytes. A document is written as a whole; of one with more than
+   * 1 MB of attachments these count as fetched while they come.
+   */
   readonly bytes_read: number;
   readonly bytes_written: number;
   /** Attempts made: more than 1 after failures. */

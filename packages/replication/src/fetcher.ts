@@ -79,6 +79,7 @@ export class Fetcher {
   readonly #most: number;
   readonly #signal: AbortSignal;
   readonly #progress: Progress;
+  readonly #reading: Reading;
   readonly #onTheWay: OnTheWay;
   #portion: number;
   #streamFailure: SourceFailure | undefined;
@@ -92,6 +93,11 @@ export class Fetcher {
     this.#progress = progress;
     this.#onTheWay = onTheWay;
     this.#signal = signal;
+    this.#reading = {
+      signal,
+      awaited: (work) => this.#awaited(work),
+      came: (length) => progress.fetched(length),
+    };
     this.#portion = Math.min(most, FIRST_PORTION);
   }
 
@@ -101,6 +107,7 @@ export class Fetcher {
       at += asked.length;
       const { docs: found, failures } = await this.#request(asked, { latest: true, att_encoding_info: true });
       const { docs, length } = this.#measure(found, failures);
+      this.#progress.fetched(length);
       const attached = docs.some(hasAttachments) ? docs.filter(hasAttachments) : [];
       yield {
         docs: attached.length === 0 ? docs : docs.filter((doc) => !hasAttachments(doc)),
@@ -165,7 +172,7 @@ export class Fetcher {
     for (const one of all.filter(({ streamed }) => streamed)) {
       // A request of its own: a stream that fails takes no other document with it.
       yield {
-        docs: [withStreams(one, this.#source, this.#signal, this.#reading)],
+        docs: [withStreams(one, this.#source, this.#reading)],
         length: one.length,
         failures: [],
         last: false,
@@ -185,11 +192,12 @@ export class Fetcher {
         { attachments: true, att_encoding_info: true },
         asked,
       );
+      this.#progress.fetched(length);
       yield { docs, length, failures };
     }
   }
 
-  readonly #reading: Reading = async (work) => {
+  async #awaited<T>(work: () => Promise<T>): Promise<T> {
     this.#progress.streamsAwaited++;
     try {
       return await work();
@@ -199,7 +207,7 @@ export class Fetcher {
     } finally {
       this.#progress.streamsAwaited--;
     }
-  };
+  }
 
   /** Sets the size of the next portion by this one. Documents nested too deep could not be written, and are left out. */
   #measure(found: readonly AnyDoc[], failures: FailedRev[]): { docs: readonly AnyDoc[]; length: number } {
