@@ -51,7 +51,9 @@ const GIVEN: Readonly<Record<string, string>> = {
     }
     declare const listener: (req: object, res: object) => void;`,
   'docs/worker.md': "declare const db: import('settledb').SettleDB;",
-  'docs/migration.md': "declare const db: import('settledb').SettleDB;",
+  'docs/migration.md': `
+    declare const db: import('settledb').SettleDB;
+    declare const old: any;`,
   'docs/dumps.md': `
     import { SettleDB } from 'settledb';
     const db = new SettleDB('notes');
