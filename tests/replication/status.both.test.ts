@@ -68,6 +68,20 @@ describe('the statuses of a replication', () => {
     expect(replication.status().bytes_read).toBeGreaterThanOrEqual(all.length);
   });
 
+  it.each([
+    ['large', 1_500_000],
+    ['small', 10],
+  ])('leave nothing pending in the last change, where documents have %s attachments', async (_, length) => {
+    const [source, target] = [make(), make()];
+    for (let i = 0; i < 5; i++) await put(source, `d${i}`, { photo: bytes(length, i) });
+    const pending: unknown[] = [];
+    const replication = replicate(source as never, target as never, { batch_size: 3 });
+    replication.on('change', (change) => pending.push(change.pending));
+    await replication;
+    expect(pending).toContain(2);
+    expect(pending.at(-1)).toBe(0);
+  });
+
   it('count down what is pending, also where the source only has numbers', async () => {
     const [a, b] = await openTwo();
     await fill(a, 50);

@@ -109,15 +109,17 @@ export class Fetcher {
       const { docs, length } = this.#measure(found, failures);
       this.#progress.fetched(length);
       const attached = docs.some(hasAttachments) ? docs.filter(hasAttachments) : [];
+      const isLast = at >= wanted.length;
       yield {
         docs: attached.length === 0 ? docs : docs.filter((doc) => !hasAttachments(doc)),
         length,
         failures,
-        last: at >= wanted.length && attached.length === 0,
+        last: isLast && attached.length === 0,
       };
       if (attached.length === 0) continue;
       const ancestors = new Map(asked.map((one) => [one.id, one.ancestors]));
-      yield* this.#fill(attached.map((doc) => unfilled(doc, ancestors.get(doc._id) ?? [], this.#streams)));
+      const all = attached.map((doc) => unfilled(doc, ancestors.get(doc._id) ?? [], this.#streams));
+      yield* this.#fill(all, isLast);
     }
   }
 
@@ -162,23 +164,32 @@ export class Fetcher {
   async *complete(docs: readonly AnyDoc[]): AsyncGenerator<Portion, void> {
     const { docs: found, failures } = await this.#request(docs.map(revisionOf), { att_encoding_info: true });
     if (failures.length > 0) yield { docs: [], length: 0, failures };
-    yield* this.#fill(found.map((doc) => unfilled(doc, [], this.#streams)));
+    yield* this.#fill(
+      found.map((doc) => unfilled(doc, [], this.#streams)),
+      false,
+    );
   }
 
-  /** Documents with attachments are fetched again with them: only now is the size of these known. */
-  async *#fill(all: readonly Unfilled[]): AsyncGenerator<Portion, void> {
+  /**
+   * Documents with attachments are fetched again with them: only now is the size of these known.
+   *
+   * @param isLast no other documents follow: the last change that listeners hear of is then of the end of its batch
+   */
+  async *#fill(all: readonly Unfilled[], isLast: boolean): AsyncGenerator<Portion, void> {
     const ready = all.filter(({ names }) => names.length === 0).map(({ doc }) => doc);
-    if (ready.length > 0) yield { docs: ready, length: 0, failures: [] };
-    for (const one of all.filter(({ streamed }) => streamed)) {
+    const streams = all.filter(({ streamed }) => streamed);
+    const inline = all.filter(({ names, streamed }) => names.length > 0 && !streamed);
+    if (ready.length > 0)
+      yield { docs: ready, length: 0, failures: [], last: isLast && ready.length === all.length };
+    for (const one of streams) {
       // A request of its own: a stream that fails takes no other document with it.
       yield {
         docs: [withStreams(one, this.#source, this.#reading)],
         length: one.length,
         failures: [],
-        last: false,
+        last: isLast && inline.length === 0 && one === streams.at(-1),
       };
     }
-    const inline = all.filter(({ names, streamed }) => names.length > 0 && !streamed);
     for (let at = 0; at < inline.length; ) {
       const asked: Unfilled[] = [];
       let length = 0;
@@ -193,7 +204,7 @@ export class Fetcher {
         asked,
       );
       this.#progress.fetched(length);
-      yield { docs, length, failures };
+      yield { docs, length, failures, last: isLast && at >= inline.length };
     }
   }
 
