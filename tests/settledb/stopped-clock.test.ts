@@ -10,12 +10,19 @@ afterEach(() => void vi.useRealTimers());
 
 const DOCS = 3_000;
 
+/** What Jest replaces, unlike Vitest, if it is not told otherwise. */
+const ALL = [
+  ...(['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] as const),
+  ...(['setImmediate', 'clearImmediate', 'Date', 'performance', 'queueMicrotask'] as const),
+];
+
 it.each(['memory', 'file'])('calls are answered while timers stand still: %s', async (kind) => {
   const home = mkdtempSync(join(tmpdir(), 'settledb-clock-'));
   onTestFinished(() => rmSync(home, { recursive: true, force: true }));
-  vi.useFakeTimers();
+  vi.useFakeTimers({ toFake: ALL });
+  const adapter = memory();
   const open = (name: string): SettleDB =>
-    new SettleDB(join(home, name), kind === 'memory' ? { adapter: memory() } : {});
+    new SettleDB(join(home, name), kind === 'memory' ? { adapter } : {});
   // Tests set it, too; from then on calls think that they have held everybody up.
   const later = (): unknown => vi.setSystemTime(Date.now() + 1_000);
   const db = open('a');
@@ -39,5 +46,17 @@ it.each(['memory', 'file'])('calls are answered while timers stand still: %s', a
   await copy.close();
   later();
   await db.compact();
+  const [same, loaded] = [open('a'), open('c')];
+  expect((await loaded.load(db.dump())).ok).toBe(true);
+  await loaded.close();
+  const told = new Promise((resolve) => same.once('destroyed', resolve));
+  await db.destroy();
+  await told;
+});
+
+it('a handle on a URL tells that it is there while timers stand still', async () => {
+  vi.useFakeTimers({ toFake: ALL });
+  const db = new SettleDB('http://127.0.0.1:9/stopped');
+  expect(await new Promise((resolve) => db.once('created', resolve))).toBe(db);
   await db.close();
 });

@@ -2,7 +2,7 @@
  * Content in IndexedDB: a record per chunk. No chunk is ever overwritten with other bytes, so each transaction may be repeated on a
  * new connection.
  */
-import type { Durability } from '@settledb/core';
+import { type Durability, inMicrotask } from '@settledb/core';
 import type { BlobJournal, Position } from '@settledb/engine';
 import { bytesOf, chunkRecord, durabilityOf } from './chunk';
 import type { Connection } from './connection';
@@ -81,7 +81,7 @@ export function indexedDbBlobs(
     },
     get: (place, index) =>
       new Promise((resolve, reject) => {
-        if (asked.push({ place, index, resolve, reject }) === 1) queueMicrotask(readAsked);
+        if (asked.push({ place, index, resolve, reject }) === 1) inMicrotask(readAsked);
       }),
     drop: (places) => run('Dropping attachments', () => dropAll(places)),
     places: () =>

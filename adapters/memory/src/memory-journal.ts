@@ -4,7 +4,7 @@
  * It knows how many changes it has seen. It is alone when no other journal is open and it has seen all changes: another may
  * have committed and left.
  */
-import { closed, type Durability } from '@settledb/core';
+import { closed, type Durability, inMicrotask } from '@settledb/core';
 import type {
   BlobJournal,
   Commit,
@@ -106,7 +106,7 @@ export class MemoryJournal implements Journal, Opened {
   /** Called by the database to report what others did. Listeners hear it in a microtask, as from another context. */
   tell(event: JournalEvent): void {
     for (const listener of this.#listeners) {
-      queueMicrotask(() => {
+      inMicrotask(() => {
         if (this.#listeners.has(listener)) listener(event);
       });
     }

@@ -10,6 +10,7 @@ import {
   closed,
   type Durability,
   type FoundAll,
+  inMicrotask,
   ioError,
   isPromise,
   type Key,
@@ -374,7 +375,7 @@ class LogStore<T extends Tables> implements Store<T> {
       try {
         watchers[i]!(event);
       } catch (error) {
-        queueMicrotask(() => {
+        inMicrotask(() => {
           throw error;
         });
       }

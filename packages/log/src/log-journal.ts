@@ -8,6 +8,7 @@ import {
   closed,
   type DatabaseError,
   type Durability,
+  inMicrotask,
   ioError,
   isQuotaExceeded,
   type TextRef,
@@ -262,7 +263,7 @@ export class LogJournal implements Journal {
   /** The database is about to be removed, or was: closes without regard for what is in it, and tells the listeners. */
   async abandon(event: JournalEvent = { type: 'destroyed' }): Promise<void> {
     for (const listener of this.#listeners) {
-      queueMicrotask(() => {
+      inMicrotask(() => {
         if (this.#listeners.has(listener)) listener(event);
       });
     }

@@ -8,6 +8,7 @@ import {
   type DatabaseTables,
   type DocRow,
   type InfoRow,
+  inMicrotask,
   isDesignId,
   type Store,
   type ViewStateRow,
@@ -103,7 +104,7 @@ function commit(
   const after = commitMappedNow(store, mapped, states, old, through, info);
   if (after === undefined) return false;
   const looked = through === info.update_seq ? docs.length : docs.filter(({ seq }) => seq <= through).length;
-  queueMicrotask(() => events.followed(looked, through, errors));
+  inMicrotask(() => events.followed(looked, through, errors));
   for (const { view, docs } of mapped.slice(1)) events.unasked(view, docs.length);
   return after.length === mapped.length && through === info.update_seq;
 }

@@ -9,6 +9,7 @@ import {
   checkSignal,
   type FindRequest,
   type FullRow,
+  inMicrotask,
   type Json,
   type Loose,
   type MapFunction,
@@ -94,7 +95,7 @@ function checkObserver(observer: unknown): void {
 const ENDED: LiveQuery<never> = {
   current: undefined,
   subscribe(observer) {
-    if (typeof observer === 'object') queueMicrotask(() => observer.complete?.());
+    if (typeof observer === 'object') inMicrotask(() => observer.complete?.());
     return Object.assign(() => {}, { unsubscribe() {} });
   },
   [Symbol.asyncIterator]: () => ({ next: async () => DONE }),

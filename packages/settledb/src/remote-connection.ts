@@ -1,5 +1,5 @@
 /** Between a handle and a database behind a URL. */
-import { type CallOptions, closed, type Database } from '@settledb/core';
+import { type CallOptions, closed, type Database, inMicrotask } from '@settledb/core';
 import type { Connection, ConnectionEvents } from './connection';
 import { Life } from './life';
 import { WaitingCalls } from './waiting-calls';
@@ -41,7 +41,7 @@ export class RemoteConnection implements Connection {
     this.#events = events;
     remember(this.#self);
     void this.#open(); // The first call reports the error.
-    queueMicrotask(() => events.opened(false));
+    inMicrotask(() => events.opened(false));
   }
 
   get current(): Database | undefined {

@@ -5,6 +5,7 @@
  * {@link BasicFeed} is that primitive around a driver: one async function that is handed a {@link FeedController}, pushes
  * items, and returns the result. Iteration, events, cancelling and the reporting of failures are settled here, once.
  */
+import { inMicrotask } from '../store/timers';
 import { type AnyEvents, Emitter } from './emitter';
 import { Controller, type FeedController } from './feed-controller';
 import { Reader } from './feed-reader';
@@ -100,7 +101,7 @@ export class BasicFeed<Item, Result, Events extends object = AnyEvents>
     super();
     this.#options = options;
     this.#unlisten = whenAborted(options.signal, () => this.cancel());
-    queueMicrotask(() => void this.#start(run));
+    inMicrotask(() => void this.#start(run));
   }
 
   /** Makes a feed count as a `Promise` for the compiler, as PouchDB's do: `event.waitUntil(db.replicate.to(…))`. */
@@ -167,7 +168,7 @@ export class BasicFeed<Item, Result, Events extends object = AnyEvents>
     this.#abort?.abort();
     const { cancelled } = this.#options;
     // Not at once, so that `feed.cancel(); feed.on('complete', …)` hears it too.
-    if (cancelled !== undefined) queueMicrotask(() => this.#end({ result: cancelled() }));
+    if (cancelled !== undefined) inMicrotask(() => this.#end({ result: cancelled() }));
   }
 
   async #start(run: FeedDriver<Item, Result>): Promise<void> {

@@ -1,5 +1,8 @@
-/** Taken once: in a test that replaces it by its own clock, and does not advance it, calls are answered all the same. */
-const { setTimeout } = globalThis;
+/** Taken once: in a test that replaces these by its own clock, and does not advance it, calls are answered all the same. */
+const { setTimeout, queueMicrotask } = globalThis;
+
+/** Does `work` in a microtask, also if `queueMicrotask` was replaced since: Jest's fake timers do. */
+export const inMicrotask = (work: () => void): void => queueMicrotask(work);
 
 /** For the database's own waits: uses the platform's clock, even if it has been replaced since. */
 export function afterTimer(ms: number): Promise<void> {

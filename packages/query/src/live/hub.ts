@@ -5,6 +5,7 @@ import {
   type ChangesOptions,
   type ChangesResult,
   type DatabaseInfo,
+  inMicrotask,
   isDatabaseError,
 } from '@settledb/core';
 
@@ -80,7 +81,7 @@ export class ChangeHub {
   /** @returns a function to leave */
   join(listener: HubListener): () => void {
     this.#listeners.add(listener);
-    if (this.#feed !== undefined) queueMicrotask(() => this.#listeners.has(listener) && listener.ready());
+    if (this.#feed !== undefined) inMicrotask(() => this.#listeners.has(listener) && listener.ready());
     else if (this.#opening === undefined) void this.#open();
     return () => {
       if (this.#listeners.delete(listener) && this.#listeners.size === 0) this.#close();
@@ -113,7 +114,7 @@ export class ChangeHub {
     if (this.#ids.size <= MAX_IDS) this.#ids.add(id);
     if (this.#passing) return;
     this.#passing = true;
-    queueMicrotask(() => {
+    inMicrotask(() => {
       this.#passing = false;
       const ids = this.#ids;
       this.#ids = new Set();

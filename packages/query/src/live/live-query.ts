@@ -4,7 +4,7 @@
  * It works only while somebody subscribes or iterates: otherwise it hears no changes and holds nothing but its
  * last result, so that what is unchanged keeps its identity when somebody comes back.
  */
-import { onAbort, reportThrown } from '@settledb/core';
+import { inMicrotask, onAbort, reportThrown } from '@settledb/core';
 import type { ChangeHub } from './hub';
 import { LatestIterator } from './latest';
 import { type Evaluator, Run } from './run';
@@ -80,7 +80,7 @@ export class RunningQuery<Result> implements LiveQuery<Result> {
     if (this.#ended === undefined) this.#join(listener);
     else {
       this.#listeners.add(listener);
-      queueMicrotask(() => this.#listeners.delete(listener) && end(listener, this.#ended!));
+      inMicrotask(() => this.#listeners.delete(listener) && end(listener, this.#ended!));
     }
     return Object.assign(leave, { unsubscribe: leave });
   };
@@ -114,7 +114,7 @@ export class RunningQuery<Result> implements LiveQuery<Result> {
   #leave(listener: Listener<Result>): void {
     if (!this.#listeners.delete(listener) || this.#listeners.size > 0) return;
     // Not at once: React leaves and joins in one go when a component subscribes with another function.
-    queueMicrotask(() => {
+    inMicrotask(() => {
       if (this.#listeners.size === 0) this.#stop();
     });
   }
