@@ -93,6 +93,14 @@ describe('a feed as an emitter', () => {
     expect(feed.listenerCount('paused')).toBe(0);
   });
 
+  it('refuses at once a listener that is no function', () => {
+    const feed = new BasicFeed(async () => 1);
+    for (const wrong of [undefined, null, 'heard', { handleEvent: () => {} }] as never[])
+      for (const add of [feed.on, feed.once, feed.addListener])
+        expect(() => add.call(feed, 'change', wrong)).toThrow("listener of 'change' must be a function");
+    expect(feed.listenerCount('change')).toBe(0);
+  });
+
   it('calls a listener as its own method, so that a function may say `this.cancel()`', async () => {
     const heard: unknown[] = [];
     const feed = new BasicFeed(numbers(3), { cancelled });

@@ -5,6 +5,7 @@
  * reports one of its own event listeners: by `reportError` (the console and `window.onerror`), and in Node, which lacks that, as an
  * `uncaughtException`, which ends the process unless it is handled.
  */
+import { inMicrotask } from '../store/timers';
 
 /** A listener. The value depends on the event; events without a value pass `undefined`. */
 // biome-ignore lint/suspicious/noExplicitAny: a listener names the type of the event it knows.
@@ -99,7 +100,10 @@ export class Emitter<Events extends object = AnyEvents> {
     }
   }
 
+  /** @throws TypeError at once: when the event comes, nobody sees who added it */
   #add(event: string, entry: Entry): this {
+    if (typeof entry.listener !== 'function')
+      throw new TypeError(`The listener of '${event}' must be a function`);
     this.#entries.set(event, [...(this.#entries.get(event) ?? []), entry]);
     return this;
   }
@@ -119,7 +123,7 @@ export class Emitter<Events extends object = AnyEvents> {
 export function reportThrown(error: unknown): void {
   const { reportError } = globalThis;
   if (reportError === undefined) {
-    queueMicrotask(() => {
+    inMicrotask(() => {
       throw error;
     });
     return;
