@@ -254,6 +254,11 @@ describe('making a handle', () => {
     expect([await stored[0]!('x'), await stored[1]!('y')]).toMatchObject([{ _id: 'x' }, { _id: 'y' }]);
     expect(await one.replicate.to('c')).toMatchObject({ docs_written: 1 });
     expect(await new Kept('c').get('x')).toMatchObject({ _id: 'x' });
+    const unsaid = { adapter: undefined, prefix: undefined, revs_limit: undefined };
+    for (const db of [new Kept('a', unsaid), new Kept({ name: 'a', ...unsaid })]) {
+      expect(db.adapter).toBe('memory');
+      expect([await db.info(), await db.get('x')]).toMatchObject([{ revs_limit: 3 }, { _id: 'x' }]);
+    }
     for (const wrong of [undefined, null, '']) expect(() => new Kept(wrong as never)).toThrow(TypeError);
     expect(() => new Kept(new URL('http://a/b') as never)).toThrow('a name, or a URL, as text');
   });

@@ -21,9 +21,10 @@ export function withDefaults<Class>(Base: Class, defaults: SettleOptions): Class
   return Derived as Class;
 }
 
-/** A page names what its worker's class was given as an object. */
+/** What is `undefined` was not given. A page names what its worker's class was given as an object. */
 function over(defaults: SettleOptions | null, given?: SettleOptions | null): SettleOptions {
   const adapter = defaults?.adapter;
   const isNamed = typeof adapter === 'object' && adapter?.name === given?.adapter;
-  return { ...defaults, ...given, ...(isNamed ? { adapter } : {}) };
+  const named = Object.entries(given ?? {}).filter(([, value]) => value !== undefined);
+  return { ...defaults, ...Object.fromEntries(named), ...(isNamed ? { adapter } : {}) };
 }
