@@ -51,8 +51,9 @@ export function watch<T>(all: readonly Watched[], make: () => T): AsyncGenerator
   };
   const statuses = follow();
   const leave = statuses.return.bind(statuses);
-  return Object.assign(statuses, {
-    return: () => {
+  // Not assigned, which is refused where the prototype of generators is frozen (lockdown of SES).
+  return Object.defineProperty(statuses, 'return', {
+    value: () => {
       isLeft = true;
       wake?.();
       return leave();
