@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { checkSelector, compareKeys, compileSelector } from '../../packages/core/src/model';
+import { checkSelector, compareKeys, compileSelector, withPatterns } from '../../packages/core/src/model';
 import { isObject } from '../../packages/core/src/model/kinds';
 import { matches } from '../support/matches';
 
@@ -351,6 +351,33 @@ describe('a wrong selector is refused', () => {
     [{ $nor: 'a' }, 'Query operator $nor must be an array. Received string: a'],
   ])('%j', (selector, message) => {
     expect(() => checkSelector(selector)).toThrow(expect.objectContaining({ status: 400, message }));
+  });
+
+  it('when JSON has nothing, or `{}`, for a value', () => {
+    const find = (): string => 'a';
+    for (const [wrong, message] of [
+      [/a/i, 'In a selector a pattern is the value of $regex: { $regex: /a/i }'],
+      [find, 'A selector has no functions: give what it answers'],
+      [Promise.resolve('a'), 'A selector has no promises: await it first'],
+    ] as const)
+      for (const selector of [
+        { a: wrong },
+        { a: { $ne: wrong } },
+        { a: { $in: ['b', wrong] } },
+        { a: { b: wrong } },
+        { $or: [{ b: 1 }, { $not: { a: wrong } }] },
+        { a: { $elemMatch: { $eq: wrong } } },
+      ])
+        for (const read of [checkSelector, compileSelector, withPatterns])
+          expect(() => read(selector)).toThrow(expect.objectContaining({ status: 400, message }));
+  });
+
+  it('but not for what a value that writes its own JSON consists of', () => {
+    const day = { at: 1, format: () => '', pattern: /a/, toJSON: () => '2026-11-30' };
+    const selector = { a: day, b: { $gt: day }, c: { $regex: /x/ } };
+    const doc = { a: '2026-11-30', b: '2026-12-01', c: 'x' };
+    expect(compileSelector(checkSelector(selector))(doc)).toBe(true);
+    expect(withPatterns(selector)).toMatchObject({ c: { $regex: 'x' } });
   });
 
   it('when it is no object, or nested beyond measure', () => {

@@ -3,16 +3,18 @@
  * `(?i:abc)`, but JavaScript, and so our own server, does not.
  */
 import { badRequest } from './errors';
-import { isGroup } from './selector';
+import { checkSays, isGroup } from './selector';
 
 /** What means something else without the flag `u`, which no text has: `\p{L}` is a p, and `\u{41}` 41 times u. */
 const UNICODE = /\\[pP]\{|\\u\{|[\ud800-\udfff]/;
 
 /**
  * @param value a selector, or a part of one; not changed
- * @throws DatabaseError 400 for a pattern whose text would find other documents
+ * @param name of the member that it is
+ * @throws DatabaseError 400 for a pattern whose text would find other documents, and as {@link checkSays}
  */
-export function withPatterns(value: unknown): unknown {
+export function withPatterns(value: unknown, name?: string): unknown {
+  checkSays(value, name);
   if (value instanceof RegExp) {
     const { source, flags } = value;
     const isUnicode = flags.includes('u') && UNICODE.test(source.replaceAll('\\\\', ''));
@@ -21,7 +23,7 @@ export function withPatterns(value: unknown): unknown {
     const inline = flags.replace(/[^ims]/g, '');
     return inline === '' ? source : `(?${inline})${source}`;
   }
-  if (Array.isArray(value)) return value.map(withPatterns);
+  if (Array.isArray(value)) return value.map((each) => withPatterns(each));
   if (!isGroup(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, withPatterns(each)]));
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, withPatterns(each, name)]));
 }

@@ -6,6 +6,7 @@
  */
 import { compareJson } from './collate';
 import { badRequest, DatabaseError } from './errors';
+import { isPromise } from './kinds';
 import { normalizeKey } from './normalize-key';
 import { invalidOperator, type Nested, operators, type Test, Values } from './operators';
 
@@ -34,10 +35,24 @@ export function compileSelector(selector: object): (doc: object) => boolean {
 /** Most objects and lists within one another in a selector: each is a nested call of the test. */
 const MAX_NESTING = 500;
 
-function checkNesting(value: unknown, left: number): void {
+function checkNesting(value: unknown, left: number, name?: string): void {
   if (left === 0) throw badRequest(`Selector is nested deeper than ${MAX_NESTING}`);
-  if (typeof value !== 'object' || value === null) return;
-  for (const inner of Object.values(value)) checkNesting(inner, left - 1);
+  checkSays(value, name);
+  if (!Array.isArray(value) && !isGroup(value)) return;
+  for (const [inner, each] of Object.entries(value)) checkNesting(each, left - 1, inner);
+}
+
+/**
+ * JSON has nothing, or `{}`, for these: where a call or an `await` was forgotten, or `$regex`, all documents or none would be found.
+ *
+ * @param name of the member that it is
+ * @throws DatabaseError 400
+ */
+export function checkSays(value: unknown, name: string | undefined): void {
+  if (value instanceof RegExp && name !== '$regex')
+    throw badRequest(`In a selector a pattern is the value of $regex: { $regex: ${value} }`);
+  if (typeof value === 'function') throw badRequest('A selector has no functions: give what it answers');
+  if (isPromise(value)) throw badRequest('A selector has no promises: await it first');
 }
 
 /** Returns the same value if JSON would leave nothing out. */
@@ -49,7 +64,7 @@ function withoutAbsent(value: unknown): unknown {
   if (!isGroup(value)) return value;
   const members = Object.entries(value);
   const said = members
-    .filter(([, member]) => member !== undefined && typeof member !== 'function')
+    .filter(([, member]) => member !== undefined)
     .map(([key, member]) => [key, withoutAbsent(member)] as const);
   const isSame = said.length === members.length && said.every(([, member], i) => member === members[i]![1]);
   return isSame ? value : Object.fromEntries(said);
