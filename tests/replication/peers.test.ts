@@ -207,6 +207,37 @@ describe('what is carried over from a server', () => {
   });
 });
 
+/** A database of another copy of the package, as of another version in the same page: its errors are of another class. */
+function ofAnotherCopy(db: Db, beforeWriting: () => Promise<unknown>): Db {
+  const inner = peer(db as never);
+  const asTheirs = (error: Error): never => {
+    throw Object.assign(new Error(error.message), error);
+  };
+  const verbs = ['id', 'info', 'get', 'put', 'revsDiff', 'bulkGet', 'bulkDocs'] as const;
+  const theirs = verbs.map((verb) => [
+    verb,
+    async (...args: never[]) => {
+      if (verb === 'bulkDocs') await beforeWriting();
+      return (inner[verb] as (...given: never[]) => Promise<unknown>)(...args).catch(asTheirs);
+    },
+  ]);
+  return { ...inner, ...Object.fromEntries(theirs) } as unknown as Db;
+}
+
+describe('a target of another copy of the package', () => {
+  it('that is closed ends the replication, which denies nothing and tries no more', async () => {
+    const { make } = world();
+    const [source, inner] = [make.local!(), make.local!()];
+    await fill(source as never, 5);
+    const target = ofAnotherCopy(inner, () => inner.close());
+    const denied: unknown[] = [];
+    const replication = source.replicate.to(target as never, { live: true, retry: true });
+    replication.on('denied', (row) => denied.push(row)).on('paused', () => replication.cancel());
+    await expect(replication).rejects.toMatchObject({ status: 412, name: 'closed' });
+    expect(denied).toEqual([]);
+  });
+});
+
 describe('create_target', () => {
   it('false: a missing target is an error, and is not made', async () => {
     const { server, make } = world();

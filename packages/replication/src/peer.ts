@@ -8,6 +8,7 @@ import {
   type Database,
   DatabaseError,
   type ExistingDoc,
+  isDatabaseError,
   isLocalId,
   isObject,
   isRev,
@@ -289,6 +290,5 @@ export function isNotFound(error: unknown): boolean {
   return isObject(error) && [error.name, error.error, error.reason].includes('not_found');
 }
 
-/** The local database was closed: it will answer no more requests. */
-export const isClosed = (error: unknown): boolean =>
-  error instanceof DatabaseError && error.name === 'closed';
+/** A database here was closed, also one of another copy of the package: it will answer no more requests. */
+export const isClosed = (error: unknown): boolean => isDatabaseError(error) && error.name === 'closed';

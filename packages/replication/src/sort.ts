@@ -1,5 +1,5 @@
 /** Finds in an answer what belongs to the revision that was asked for. */
-import { DatabaseError, generationOf, isObject } from '@settledb/core';
+import { DatabaseError, generationOf, isDatabaseError, isObject } from '@settledb/core';
 import { attachmentFault, hasAttachments, type Unfilled } from './attachments';
 import { type AnyDoc, type Fetched, faultOf, firstText, isNotFound, type MissingRev, statusOf } from './peer';
 
@@ -65,7 +65,7 @@ export const malformed = (id: string, fault: string): DatabaseError =>
 
 /** An error row of any form, as an error. */
 export function failureOf(error: unknown, { id, rev }: MissingRev): DatabaseError {
-  if (error instanceof DatabaseError && error.docId !== undefined) return error;
+  if (isDatabaseError(error) && error.docId !== undefined) return error;
   const told = isObject(error) ? error : {};
   const word = firstText(told.name === 'Error' ? undefined : told.name, told.error) ?? 'fetch_failed';
   const name = isNotFound(error) ? 'not_found' : word;

@@ -1,5 +1,5 @@
 /** Failures of a source, and what they concern. */
-import { DatabaseError } from '@settledb/core';
+import { isDatabaseError } from '@settledb/core';
 import { MISMATCH } from './attachments';
 import { isTooLarge, statusOf } from './peer';
 
@@ -17,7 +17,7 @@ export class SourceFailure {
   /** The failure concerns a single document; the source is in order. */
   get ofDocument(): boolean {
     const { error } = this;
-    return mayConcernOne(error) || (error instanceof DatabaseError && error.name === MISMATCH);
+    return mayConcernOne(error) || (isDatabaseError(error) && error.name === MISMATCH);
   }
 }
 

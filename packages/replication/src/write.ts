@@ -3,7 +3,7 @@
  *
  * Sorts what the target says about single documents: refused ones are skipped, anything else stops the run.
  */
-import { DatabaseError, type Doc, inHalves, whyOf } from '@settledb/core';
+import { type Doc, inHalves, isDatabaseError, whyOf } from '@settledb/core';
 import type { Fetcher } from './fetcher';
 import {
   type AnyDoc,
@@ -112,9 +112,9 @@ async function sourceFailed(
   if (!failure.ofDocument) throw failure;
   const { error } = failure;
   const status = statusOf(error);
-  const name = error instanceof DatabaseError ? error.name : 'fetch_failed';
+  const name = isDatabaseError(error) ? error.name : 'fetch_failed';
   const message = whyOf(error);
-  const reason = error instanceof DatabaseError ? error.reason : message;
+  const reason = isDatabaseError(error) ? error.reason : message;
   const row = { error: true, status, name, message, reason } as const;
   // Some may have been edited and compacted before their attachments could be read.
   const left = await fetcher.notGone(docs.map((doc) => ({ ...revisionOf(doc), error })));
@@ -128,7 +128,7 @@ const isNoDesign = ({ name }: FailedRow): boolean => name === 'invalid_design_do
 const isInvalid = (error: unknown): boolean =>
   statusOf(error) === 400 ||
   error instanceof RangeError ||
-  (error instanceof DatabaseError && error.name === 'doc_validation');
+  (isDatabaseError(error) && error.name === 'doc_validation');
 
 /** Every row with the revision it is about, once; a row that names none is about all revisions of its document that no other names. */
 function named(rows: readonly FailedRow[], docs: readonly AnyDoc[]): FailedWrite[] {
