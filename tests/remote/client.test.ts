@@ -1,4 +1,5 @@
 /** The client and its database: when that is made, what it is called, who is let in, and how it ends. */
+import { runInNewContext } from 'node:vm';
 import { remote } from '@settledb/remote';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { failureOf, meddled, ORIGIN, testServer, URL_OF_DB } from './support';
@@ -39,6 +40,20 @@ describe('the database behind a URL', () => {
     expect(await failureOf(db.get('a'))).toMatchObject({ status: 503, name: 'unreachable' });
     expect(await failureOf(db.get('a'))).toMatchObject({ status: 503 });
     expect(await db.get('a')).toEqual({ _id: 'a', _rev: '1-a' });
+  });
+
+  it("says why it cannot be reached where the platform's errors are of another realm, as in Jest", async () => {
+    const failing = `Object.assign(new TypeError('fetch failed'), { cause: Object.assign(new Error(), { code: 'ECONNREFUSED' }) })`;
+    for (const [thrown, told] of [
+      [runInNewContext(failing), `${URL_OF_DB} could not be reached (ECONNREFUSED)`],
+      [runInNewContext(`new TypeError('Failed to fetch')`), `${URL_OF_DB} could not be reached`],
+      [runInNewContext(`new RangeError('secret')`), `${URL_OF_DB} could not be reached (RangeError)`],
+      ['secret', `${URL_OF_DB} could not be reached (string)`],
+      [null, `${URL_OF_DB} could not be reached (object)`],
+    ]) {
+      const db = remote(URL_OF_DB, { fetch: async () => Promise.reject(thrown) });
+      expect(await failureOf(db.info())).toMatchObject({ status: 503, name: 'unreachable', reason: told });
+    }
   });
 
   it('says of a fetch without a Response that it gives none, not that the server cannot be reached', async () => {

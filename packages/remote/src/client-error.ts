@@ -119,15 +119,21 @@ function readRetryAfter(headers: Headers): number | undefined {
  * below it (`ECONNREFUSED`, `ENOTFOUND`), which Node gives, holds no more than an address, and becomes the `cause`.
  */
 export function unreachable(name: string, error: unknown): RemoteError {
-  const below = error instanceof Error ? (error.cause as { code?: unknown } | undefined) : undefined;
+  // Not by `instanceof`: in Jest, errors of Node's own `fetch` are of another realm.
+  const { name: kind = typeof error, cause: below } = Object(error) as Thrown;
   const code = typeof below?.code === 'string' ? below.code : undefined;
-  const detail = code ?? (error instanceof TypeError ? crossOrigin(name) : errorName(error));
+  const detail = code ?? (kind === 'TypeError' ? crossOrigin(name) : kind);
   return new RemoteError({
     status: 503,
     name: 'unreachable',
     reason: `${name} could not be reached${detail === '' ? '' : ` (${detail})`}`,
     ...(code === undefined ? {} : { cause: below }),
   });
+}
+
+interface Thrown {
+  readonly name?: string;
+  readonly cause?: { readonly code?: unknown };
 }
 
 /** There was no answer, or not in time. */
@@ -140,5 +146,3 @@ function crossOrigin(url: string): string {
   if (origin === undefined || url.startsWith(`${origin}/`)) return '';
   return `or does not let pages of ${origin} read its answers: see CORS in its settings`;
 }
-
-const errorName = (error: unknown): string => (error instanceof Error ? error.name : typeof error);
