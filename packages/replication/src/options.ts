@@ -59,12 +59,14 @@ export interface ReplicateOptions extends CallOptions {
   create_target?: boolean | undefined;
   /** For the `_changes` of a remote source. */
   heartbeat?: number | boolean | undefined;
+  /** Likewise. */
   timeout?: number | false | undefined;
 }
 
 export interface SyncOptions extends ReplicateOptions {
-  /** Options for one direction, which override the common ones. */
+  /** Options for one direction, which override the common ones. `false`, as PouchDB takes it, does not switch the direction off. */
   push?: ReplicateOptions | undefined;
+  /** As `push`, for what comes from the peer. */
   pull?: ReplicateOptions | undefined;
 }
 

@@ -22,6 +22,7 @@ export type FindOptions<
   selector: TypedSelector<Content>;
   /** The paths that the answer has. Default: whole documents. */
   fields?: readonly Path[] | undefined;
+  /** Documents that lack one of these fields are left out. */
   sort?: readonly TypedSort<Content>[] | undefined;
 };
 
@@ -142,23 +143,36 @@ type TypeName = 'null' | 'boolean' | 'number' | 'string' | 'array' | 'object';
 /** CouchDB's operators. Comparing with `null` asks for what sorts after it: everything that is there. */
 export interface Operators<Value> {
   $eq?: Value | null | undefined;
+  /** Something else is there: not true of a field that is absent. */
   $ne?: Value | null | undefined;
+  /** Sorts after it, in the order of keys: null, false, true, numbers, texts by code unit, lists, objects. */
   $gt?: Value | null | undefined;
   $gte?: Value | null | undefined;
   $lt?: Value | null | undefined;
   $lte?: Value | null | undefined;
+  /** One of these is the value, or, of a list, an element. */
   $in?: readonly (Element<Value> | null)[] | undefined;
+  /** None of these is the value, or, of a list, an element. Not true of a field that is absent. */
   $nin?: readonly (Element<Value> | null)[] | undefined;
+  /** A list that has all of these elements. */
   $all?: readonly Element<Value>[] | undefined;
+  /** `false`: the field is absent. A field that is `null` is there. */
   $exists?: boolean | undefined;
   $type?: TypeName | undefined;
+  /** A list of so many elements. */
   $size?: number | undefined;
+  /** A whole number that leaves this remainder; a negative one leaves a negative one. */
   $mod?: readonly [divisor: number, remainder: number] | undefined;
+  /** A text that the pattern matches anywhere. `(?i)` at the front of a text is understood, as the flag of a RegExp. */
   $regex?: string | RegExp | undefined;
   $beginsWith?: string | undefined;
+  /** A list of which some element fulfils these conditions. */
   $elemMatch?: (Condition<Element<Value>> & object) | undefined;
+  /** A list, not an empty one, all of whose elements fulfil these conditions. */
   $allMatch?: (Condition<Element<Value>> & object) | undefined;
+  /** An object of which some name fulfils these conditions. */
   $keyMapMatch?: Operators<string> | undefined;
+  /** Not true of a field that is absent, as all but `$exists: false`. */
   $not?: Operators<Value> | undefined;
   $and?: readonly Operators<Value>[] | undefined;
   $or?: readonly Operators<Value>[] | undefined;

@@ -637,7 +637,10 @@ export class SettleDB<Content extends AnyContent = AnyContent>
 export type AnySettleDB = SettleDB<any>;
 
 /** Options of `remove`. */
-export type RemoveOptions = BulkDocsOptions & { readonly rev?: Rev | undefined };
+export type RemoveOptions = BulkDocsOptions & {
+  /** The revision that is deleted. Default: the `_rev` of the document given. */
+  readonly rev?: Rev | undefined;
+};
 
 /** The rest of making the class. @returns its own methods that know documents taken apart */
 function finished({ prototype }: { readonly prototype: SettleDB }) {

@@ -83,7 +83,9 @@ export interface BulkDocsOptions extends CallOptions {
 }
 
 export interface BulkGetOptions extends CallOptions, AttachmentsOptions {
+  /** Adds `_revisions`: the ancestry of each revision that is answered. */
   revs?: boolean | undefined;
+  /** Of a revision that has been edited since, read the leaf, or leaves, of its branch instead. */
   latest?: boolean | undefined;
 }
 

@@ -45,6 +45,7 @@ export interface ViewOptions extends CallOptions {
   conflicts?: boolean | undefined;
   /** With `include_docs`: data of attachments, as base64, or with `binary` as bytes. */
   attachments?: boolean | undefined;
+  /** With `attachments`: data as bytes. */
   binary?: boolean | undefined;
   /** The first key; also `start_key`. With `descending`, the greatest. */
   startkey?: ViewKey;
@@ -54,9 +55,11 @@ export interface ViewOptions extends CallOptions {
   /** The last key; also `end_key`. `startkey: ['a'], endkey: ['a', {}]` gives all lists that begin with `'a'`. */
   endkey?: ViewKey;
   end_key?: ViewKey;
+  /** With `endkey`: end with this document among the rows of that key. */
   endkey_docid?: string | undefined;
   /** Default true. */
   inclusive_end?: boolean | undefined;
+  /** At most so many rows; 0 gives none. */
   limit?: number | string | undefined;
   /** Rows left out at the start. */
   skip?: number | string | undefined;
@@ -115,7 +118,9 @@ export type SortField = string | { readonly [field: string]: 'asc' | 'desc' };
 
 export interface IndexFields {
   fields: readonly SortField[];
+  /** Default: made of the fields, as is that of the design document. */
   name?: string | undefined;
+  /** The design document that it is put into, with or without `_design/`. */
   ddoc?: string | undefined;
   type?: 'json' | undefined;
   /** Only documents that match are in the index; it is used only where `use_index` names it. */
@@ -152,9 +157,11 @@ export interface FindRequest extends CallOptions {
   selector: Selector;
   /** The paths that the answer has. Default: whole documents. */
   fields?: readonly string[] | undefined;
+  /** Documents that lack one of these fields are left out. */
   sort?: readonly SortField[] | undefined;
   /** At most so many matching documents. Default 25. */
   limit?: number | undefined;
+  /** Matching documents left out at the start. A `bookmark` goes on for less. */
   skip?: number | undefined;
   /** `'ddoc'`, `'ddoc/name'` or `['ddoc', 'name']`. */
   use_index?: string | readonly string[] | undefined;

@@ -240,7 +240,9 @@ export interface Change<Content extends object = object> {
   /** `null` where the source left it out because of `seq_interval`. */
   readonly seq: Seq | null;
   readonly changes: readonly { readonly rev: Rev }[];
+  /** The document was deleted: its winner is a tombstone. */
   readonly deleted?: true;
+  /** With `include_docs`. Of what was deleted the tombstone, which mostly has no content, though the type promises it: look at `deleted` first. */
   readonly doc?: ExistingDoc<Content> | null;
 }
 
