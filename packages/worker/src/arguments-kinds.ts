@@ -1,11 +1,10 @@
 /** The kinds of values that arguments may be. */
 
 export const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
+/** As which they know themselves: those of a frame, as a file that was chosen there, are no instances of this realm's classes. */
+const BINARY = /^\[object (ArrayBuffer|Blob|File|ReadableStream)\]$/;
 export const isBinary = (value: object): boolean =>
-  ArrayBuffer.isView(value) ||
-  [ArrayBuffer, globalThis.Blob, globalThis.ReadableStream].some(
-    (kind) => kind !== undefined && value instanceof kind,
-  );
+  ArrayBuffer.isView(value) || BINARY.test(Object.prototype.toString.call(value));
 
 /** Whether it shows all of its buffer, which no other thread has. */
 export const isWhole = ({ buffer, byteLength }: ArrayBufferView): boolean =>
