@@ -50,8 +50,11 @@ export type SettleOptions<Content extends object = Loose> = LocalSettleOptions<C
 // biome-ignore lint/suspicious/noExplicitAny: without a type, fields are the program's own business
 export type AnyContent = Record<string, any>;
 
-/** Members that the other kind of row has: `row.error` may be read from either, and tells them apart. */
-type Without<Keys extends string> = { readonly [key in Keys]?: never };
+/**
+ * Members that the other kind of row has: `row.error` may be read from either, and tells them apart. It is `undefined` there, since
+ * TypeScript without `strict` knows of no `never` that could be falsy.
+ */
+type Without<Keys extends string> = { readonly [key in Keys]?: key extends 'error' ? undefined : never };
 
 /** The answer to one edit of `bulkDocs`. Failures have no `ok`, not even as `undefined`, so `'ok' in row` tells rows apart, too. */
 export type BulkDocsRow =
