@@ -38,8 +38,9 @@ const MAX_NESTING = 500;
 function checkNesting(value: unknown, left: number, name?: string): void {
   if (left === 0) throw badRequest(`Selector is nested deeper than ${MAX_NESTING}`);
   checkSays(value, name);
-  if (!Array.isArray(value) && !isGroup(value)) return;
-  for (const [inner, each] of Object.entries(value)) checkNesting(each, left - 1, inner);
+  if (Array.isArray(value)) for (const each of value) checkNesting(each, left - 1);
+  else if (isGroup(value))
+    for (const inner of Object.keys(value)) checkNesting(value[inner], left - 1, inner);
 }
 
 /**
