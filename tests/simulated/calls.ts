@@ -3,7 +3,9 @@ import type { Tab } from './platform/tab';
 import type { World } from './platform/world';
 
 /** What may be refused, whatever a program does. */
-const EXPECTED = ['io', 'closed', 'quota_exceeded', 'content_gone', 'evicted', 'not_found'];
+const EXPECTED = ['io', 'closed', 'content_gone', 'evicted', 'not_found'];
+/** What does not write, and so needs no room. */
+const READS = /^(read|contents|allDocs|changes|info|find|query)/;
 
 export class Calls {
   readonly #world: World;
@@ -36,7 +38,8 @@ export class Calls {
 
   failed(what: string, error: Error): Error {
     this.#world.note(`${this.#tab.name} ${what} failed: ${error.name} ${error.message}`);
-    if (!EXPECTED.includes(error.name))
+    const isForRoom = error.name === 'quota_exceeded' && !READS.test(what);
+    if (!isForRoom && !EXPECTED.includes(error.name))
       this.#world.wrong(`${this.#tab.name} ${what}: ${error.stack} ${(error.cause as Error)?.stack ?? ''}`);
     return error;
   }

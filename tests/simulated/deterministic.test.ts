@@ -1,13 +1,17 @@
 import { expect, it } from 'vitest';
 import { trials } from '../replication/random';
+import { DatabaseTrial } from './database-trial';
 import { EngineTrial } from './engine-trial';
-import { KINDS } from './kinds';
+import { DATABASE_KINDS, KINDS } from './kinds';
 
-it('does the same, task by task, when it is given the same seed', async () => {
-  await trials(2, async (seed) => {
+it.each([
+  ['the engine', (seed: number) => new EngineTrial(seed, KINDS[0]!)],
+  ['a database', (seed: number) => new DatabaseTrial(seed, DATABASE_KINDS[0]!)],
+])('does the same, task by task, when it is given the same seed: %s', async (_, begin) => {
+  await trials(1, async (seed) => {
     const traces: string[][] = [];
     for (let i = 0; i < 2; i++) {
-      const trial = new EngineTrial(seed, KINDS[0]!);
+      const trial = begin(seed);
       await trial.run();
       traces.push(trial.world.trace);
     }

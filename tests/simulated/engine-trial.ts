@@ -1,19 +1,20 @@
 /** One trial of the engine and its adapter: tabs that write and read one database while things happen to them, then a last look at it. */
-import { type Content, ENGINE, type EngineExports, Life, NAME } from './life';
+import { ENGINE, type EngineExports, type Habits, Life, NAME } from './life';
 import { Model } from './model';
 import { type Kind, Moves } from './moves';
-import { Browser } from './platform/browser';
+import { Browser, type Lacking } from './platform/browser';
 import type { Key } from './platform/keys';
 import { Program } from './platform/program';
 import type { Engine } from './platform/storage';
 import { World, type WorldOptions } from './platform/world';
+import { watchThefts } from './thefts';
 import type { Serial } from './writer';
 
-export interface EngineKind extends Kind, WorldOptions {
+export interface EngineKind extends Kind, Habits, WorldOptions {
   readonly name: string;
   readonly engine: Engine;
-  /** How much of what tabs do has to do with content. */
-  readonly content: Content;
+  /** Then nobody knows that others are not there, and nothing that is left over is swept. */
+  readonly lacks?: Lacking;
   /** How long tabs are opened and write. */
   readonly lastsMs: number;
   /** The database is destroyed, or evicted, now and then. */
@@ -26,6 +27,10 @@ const SETTLES_MS = 120_000;
 /** Who is the last to be there notices that when it looks, every two seconds. */
 const LOOK_MS = 2_100;
 const LOOKS = 5;
+
+/** Between two visits, at most, and how late visitors are heard: they must be able to store something before. */
+const VISITS_MS = 250;
+const VISIT_LAG_MS = 40;
 
 const COPY = 'copy';
 /** Texts that came one by one are cut into blocks in another way than those of one write: of 50 trials none had 1.25 times as many. */
@@ -46,7 +51,10 @@ export class EngineTrial {
   constructor(seed: number, kind: EngineKind) {
     this.world = new World(seed, kind);
     this.model = new Model(this.world);
-    this.browser = new Browser(this.world, kind.engine);
+    this.model.lasts = () => {
+      for (const life of this.#lives) life.lookNow();
+    };
+    this.browser = new Browser(this.world, kind.engine, kind.lacks);
     this.#kind = kind;
   }
 
@@ -54,12 +62,14 @@ export class EngineTrial {
   async run(): Promise<string | undefined> {
     program ??= await Program.of<EngineExports>(ENGINE, new Browser(new World(0)).open());
     const { world, browser } = this;
-    const { tabs, lastsMs, isRemoved = false } = this.#kind;
+    const { tabs, lastsMs, isRemoved = false, isVisited = false } = this.#kind;
     const isBusy = (tab: object): boolean => this.#lives.some((life) => life.tab === tab && !life.isOver);
     const moves = new Moves(browser, this.#kind, () => this.#begin(), isBusy);
     for (let i = 0; i < tabs; i++) world.at(0, () => this.#begin());
-    moves.begin(lastsMs);
+    if (isVisited) this.#visit();
+    else moves.begin(lastsMs);
     if (isRemoved) this.#remove();
+    else watchThefts(browser);
     await world.run(lastsMs, () => this.#isWrong);
     moves.end();
     await world.run(lastsMs + SETTLES_MS, () => this.#isWrong || this.#hasSettled);
@@ -83,16 +93,30 @@ export class EngineTrial {
 
   #begin(): Life {
     const life = this.#makeLife();
-    life
-      .run(this.#kind.lastsMs)
-      .catch((error: Error) => this.world.wrong(`${life.tab.name}: ${error.stack}`));
+    this.#report(life, life.run(this.#kind.lastsMs));
     return life;
+  }
+
+  #report({ tab }: Life, running: Promise<void>): void {
+    running.catch((error: Error) => this.world.wrong(`${tab.name}: ${error.stack}`));
+  }
+
+  /** Now and then a tab comes, and is closed when it has stored something. Of messages between tabs some come late. */
+  #visit(): void {
+    const { world } = this;
+    const next = (): void => {
+      if (world.now > this.#kind.lastsMs) return;
+      const life = this.#makeLife();
+      life.tab.lag(world.random.next() * VISIT_LAG_MS);
+      this.#report(life, life.visit());
+      world.at(world.random.next() * VISITS_MS, next);
+    };
+    world.at(VISITS_MS, next);
   }
 
   #makeLife(): Life {
     const tab = this.browser.open();
-    const { content } = this.#kind;
-    const life = new Life(this.world, this.model, tab, program!.run(tab), this.#serial, content);
+    const life = new Life(this.world, this.model, tab, program!.run(tab), this.#serial, this.#kind);
     this.#lives.push(life);
     return life;
   }
@@ -140,7 +164,7 @@ export class EngineTrial {
     await life.open();
     await life.reader.all();
     await life.reader.contents();
-    if (this.#kind.content !== 'none') await this.#sweepWith(life);
+    if (this.#kind.content !== 'none' && this.#kind.lacks === undefined) await this.#sweepWith(life);
     await life.copy(COPY);
     await life.close();
     this.#compareWithCopy();

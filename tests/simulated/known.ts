@@ -2,11 +2,20 @@
  * What programs know of a database's documents: counters, which each of them reads and writes again one higher, and notes, which one makes and
  * perhaps removes. What was acknowledged before a read began must be found by it.
  */
+import { Contents } from './contents';
 import type { World } from './platform/world';
 
 export const COUNTERS = Array.from({ length: 12 }, (_, i) => `c${i}`);
 
+/** A time in which nobody removes the database: what is acknowledged in it is there until its end. */
+export type Era = symbol;
+
 export class Known {
+  /** What is acknowledged to a call that began in another era, or in none, says nothing of this one. */
+  era: Era | undefined = Symbol();
+  /** Programs make no calls for now. */
+  isQuiet = false;
+  readonly contents: Contents;
   readonly #world: World;
   /** What each counter was acknowledged to be, the highest. */
   readonly #counts = new Map<string, number>();
@@ -20,18 +29,26 @@ export class Known {
 
   constructor(world: World) {
     this.#world = world;
+    this.contents = new Contents(world);
   }
 
   newNote(): string {
     return `n${++this.#serial}`;
   }
 
-  /** As of now, to be compared with what is read from now on. */
-  get snapshot(): Snapshot {
-    return { counts: new Map(this.#counts), notes: [...this.notes.keys()], removed: new Set(this.#removed) };
+  /** Names a write. */
+  newWrite(): string {
+    return `w${++this.#serial}`;
   }
 
-  counted(id: string, n: number, by: string): void {
+  /** As of now, to be compared with what is read from now on. */
+  get snapshot(): Snapshot {
+    const counts = new Map(this.#counts);
+    return { era: this.era, counts, notes: [...this.notes.keys()], removed: new Set(this.#removed) };
+  }
+
+  counted(id: string, n: number, by: string, era: Era | undefined): void {
+    if (!this.isIn(era)) return;
     const before = this.#makers.get(`${id} ${n}`);
     if (before !== undefined) this.#world.wrong(`${by} and ${before} both made ${id} ${n}`);
     this.#makers.set(`${id} ${n}`, by);
@@ -42,12 +59,21 @@ export class Known {
     return this.#counts.get(id) ?? 0;
   }
 
+  noted(id: string, rev: string, era: Era | undefined): void {
+    if (this.isIn(era)) this.notes.set(id, rev);
+  }
+
   removed(id: string): void {
     this.#removed.add(id);
   }
 
+  isIn(era: Era | undefined): boolean {
+    return era !== undefined && era === this.era;
+  }
+
   /** @param found counters with their counts, and notes; where a read does not tell counts, `undefined` */
   compare(who: string, before: Snapshot, found: ReadonlyMap<string, number | undefined>): void {
+    if (!this.isIn(before.era)) return;
     for (const [id, count] of before.counts) {
       const n = found.get(id);
       if (!found.has(id) || (n !== undefined && n < count))
@@ -62,6 +88,7 @@ export class Known {
 }
 
 export interface Snapshot {
+  readonly era: Era | undefined;
   readonly counts: ReadonlyMap<string, number>;
   readonly notes: readonly string[];
   readonly removed: ReadonlySet<string>;

@@ -4,7 +4,7 @@
  */
 
 import type { indexeddb } from '@settledb/adapter-indexeddb';
-import type { openLogStore } from '@settledb/engine';
+import type { Journal, openLogStore } from '@settledb/engine';
 import { Calls } from './calls';
 import type { Model } from './model';
 import type { Tab } from './platform/tab';
@@ -29,6 +29,15 @@ const CONTENT_OF_WRITES = { none: 0, some: 0.3, much: 0.8 };
 /** How many of its calls sweep, and as many look at all contents. */
 const SWEEPS = { none: 0, some: 0.01, much: 0.04 };
 
+export interface Habits {
+  /** How much of what tabs do has to do with content. */
+  readonly content: Content;
+  /** How many tabs only read. Who writes nothing meets nobody else's writes, and has to hear of them, or ask. */
+  readonly readers: number;
+  /** One tab sweeps all the time, while others come, store content, and go. */
+  readonly isVisited?: boolean;
+}
+
 /** The name of the database. */
 export const NAME = 'db';
 /** Small, so that texts have to be loaded. */
@@ -36,6 +45,27 @@ const TEXT_CACHE_LENGTH = 2_000;
 /** Tries at opening, with pauses: a storage that is taken away for a while, or full. */
 const OPENINGS = 5;
 const PAUSE_MS = 500;
+
+/**
+ * That only who is alone sweeps merely spares others that they have to store contents again. Here one does so beside them: what is to be
+ * dropped, and what is named, must exclude each other without that.
+ */
+function sweepsBesideOthers(journal: Journal): void {
+  const { alone } = journal;
+  const { places } = journal.blobs;
+  let isNext = false;
+  journal.blobs.places = async () => {
+    const found = await places();
+    isNext = found.length > 0; // then it is asked next, in the same task
+    return found;
+  };
+  journal.alone = () => {
+    const isAlone = isNext || alone.call(journal);
+    isNext = false;
+    return isAlone;
+  };
+}
+
 export class Life {
   readonly tab: Tab;
   readonly calls: Calls;
@@ -44,10 +74,9 @@ export class Life {
   readonly #model: Model;
   readonly #exports: EngineExports;
   readonly #writer: Writer;
-  readonly #content: Content;
+  readonly #habits: Habits;
   /** Some people are in no hurry. */
   readonly #pace: number;
-  /** Who writes nothing meets nobody else's writes, and has to hear of them, or ask. */
   readonly #onlyReads: boolean;
   /** How often others look, at once, after each call. */
   readonly #looks: number;
@@ -56,23 +85,16 @@ export class Life {
   #store: TrialStore | undefined;
   #reader: Reader | undefined;
 
-  constructor(
-    world: World,
-    model: Model,
-    tab: Tab,
-    exports: EngineExports,
-    serial: Serial,
-    content: Content,
-  ) {
+  constructor(world: World, model: Model, tab: Tab, exports: EngineExports, serial: Serial, habits: Habits) {
     this.tab = tab;
     this.calls = new Calls(world, tab);
     this.#world = world;
     this.#model = model;
     this.#exports = exports;
     this.#writer = new Writer(world, model, tab, serial);
-    this.#content = content;
-    this.#onlyReads = world.random.chance(0.25);
-    this.#looks = world.random.chance(0.3) ? 8 : 0;
+    this.#habits = habits;
+    this.#onlyReads = world.random.chance(habits.readers);
+    this.#looks = world.random.chance(this.#onlyReads ? 0.5 : 0.3) ? 8 : 0;
     this.#pace = world.random.chance(0.5) ? 1 : 6;
   }
 
@@ -112,6 +134,7 @@ export class Life {
     for (let i = 0; i < OPENINGS && this.#store === undefined; i++) {
       await this.calls.call('open', async () => {
         const opening = indexeddb().open(NAME);
+        if (this.#habits.isVisited) sweepsBesideOthers(await opening);
         this.#store = await openLogStore<Rows>(opening, schema, { textCacheLength: TEXT_CACHE_LENGTH });
       });
       if (this.#store === undefined) await this.tab.sleep(PAUSE_MS);
@@ -128,15 +151,35 @@ export class Life {
     if (store !== undefined) await this.calls.call('close', () => store.close());
   }
 
+  /** Stores something, and is closed. */
+  async visit(): Promise<void> {
+    await this.open();
+    const { random } = this.#world;
+    const store = this.#store;
+    for (let i = 0; i <= random.below(2) && store !== undefined; i++)
+      await this.calls.call('write', () => this.#writer.write(store, 1));
+    await this.close();
+    this.isOver = true;
+    this.tab.kill();
+  }
+
+  /** If it is one who looks often. */
+  lookNow(): void {
+    if (this.#looks > 0) this.#world.at(0, () => this.#now(), this.tab);
+  }
+
   async #step(chance: number): Promise<void> {
     const store = this.#store!;
     const reader = this.#reader!;
-    const sweeps = SWEEPS[this.#content];
+    const { content, isVisited = false } = this.#habits;
+    const sweeps = SWEEPS[content];
     let error: Error | undefined;
+    if (isVisited && this.#world.random.chance(0.7)) {
+      await this.calls.call('sweep', () => this.sweep());
+      return;
+    }
     if (chance < 0.5 && !this.#onlyReads)
-      error = await this.calls.call('write', () =>
-        this.#writer.write(store, CONTENT_OF_WRITES[this.#content]),
-      );
+      error = await this.calls.call('write', () => this.#writer.write(store, CONTENT_OF_WRITES[content]));
     else if (chance < 0.6) error = await this.calls.call('read all', () => reader.all());
     else if (chance < 0.88) error = await this.calls.call('read some', () => reader.some());
     else if (chance < 0.9) error = await this.calls.call('compact', () => store.compact());

@@ -23,6 +23,8 @@ export class Model {
   acknowledged = 0;
   /** False once the database may be another one: then numbers begin anew, and only what one read finds is compared. */
   isLasting = true;
+  /** Called when a commit was acknowledged: from now on everybody finds it. */
+  lasts: () => void = () => {};
   readonly #world: World;
   readonly #plans = new Map<string, Map<number, readonly Change[]>>();
   readonly #makers = new Map<number, string>();
@@ -46,6 +48,7 @@ export class Model {
       this.#world.wrong(`write ${write} became commit ${n}, but ${from} was there before it began`);
     this.made(n, write);
     this.acknowledged = Math.max(this.acknowledged, n);
+    this.lasts();
   }
 
   /** The write was surely not done. */

@@ -1,4 +1,5 @@
 /** What happens to the tabs and to their storage, whatever their programs do. */
+import { Duels } from './duels';
 import type { Browser } from './platform/browser';
 import type { Tab } from './platform/tab';
 
@@ -7,14 +8,16 @@ const TABS_MAX = 5;
 /** How long a tab stands still: mostly so short that nobody takes its lock by force, which others do after a second. */
 const SHORT_MS = 900;
 const LONG_MS = 4_000;
+/** How late messages between tabs are, at most. */
+const LAG_MS = 300;
 
 export interface Kind {
   /** Tabs at the beginning. */
   readonly tabs: number;
   /** Milliseconds between two moves, at most. */
   readonly everyMs: number;
-  /** Rather two tabs, of which one stands still for as long as the other needs to take its lock by force. */
-  readonly isDuel?: boolean;
+  /** Rather two tabs, of which one stands still: for some time, or until the other has taken its lock by force and is alone. */
+  readonly fights?: 'duel' | 'theft';
   /** The storage has no room now and then. */
   readonly fills?: boolean;
 }
@@ -24,6 +27,8 @@ export class Moves {
   readonly #kind: Kind;
   readonly #spawn: () => void;
   readonly #isBusy: (tab: Tab) => boolean;
+  readonly #duels: Duels;
+  #isOver = false;
 
   /** @param spawn opens another tab, in which a program runs; `isBusy`: one does in this tab */
   constructor(browser: Browser, kind: Kind, spawn: () => void, isBusy: (tab: Tab) => boolean) {
@@ -31,12 +36,14 @@ export class Moves {
     this.#kind = kind;
     this.#spawn = spawn;
     this.#isBusy = isBusy;
+    this.#duels = new Duels(browser, spawn, isBusy);
   }
 
   begin(untilMs: number): void {
     const { world } = this.#browser;
+    this.#isOver = false;
     const next = (): void => {
-      if (world.now > untilMs) return;
+      if (this.#isOver || world.now > untilMs) return;
       this.#move();
       world.at(world.random.next() * this.#kind.everyMs, next);
     };
@@ -46,11 +53,15 @@ export class Moves {
   /** Whatever stands still goes on, and there is room. */
   end(): void {
     const { world, storage } = this.#browser;
+    this.#isOver = true;
+    this.#duels.end();
     storage.limit = Number.POSITIVE_INFINITY;
     storage.refuses = 0;
-    for (const tab of this.#browser.living.filter(({ isFrozen }) => isFrozen)) {
+    for (const tab of this.#browser.living) {
+      tab.lag(0);
+      const { isFrozen } = tab;
       tab.thaw();
-      world.at(0, () => tab.tell('pageshow'), tab);
+      if (isFrozen) world.at(0, () => tab.tell('pageshow'), tab);
     }
   }
 
@@ -68,7 +79,8 @@ export class Moves {
       return;
     }
     const tab = random.pick(standing);
-    if (this.#kind.isDuel) this.#duel(tab, tabs);
+    if (this.#kind.fights === 'duel') this.#duels.duel(tab, tabs);
+    else if (this.#kind.fights === 'theft') void this.#duels.steal(tab, tabs);
     else this.#trouble(tab, tabs.length, random.next());
   }
 
@@ -83,12 +95,13 @@ export class Moves {
       tab.kill();
       if (tabs < 3) world.at(random.next() * 300, this.#spawn);
     } else if (chance < 0.58) tab.loseConnections(random.chance(0.5));
-    else if (chance < 0.72) this.#putAway(tab);
+    else if (chance < 0.72) tab.putAway(random.next() * LONG_MS);
     else if (chance < 0.8) {
       if (mayOpen) this.#spawn();
     } else if (chance < 0.83) tab.clock.setDate((random.next() - 0.5) * 1e8);
     else if (chance < 0.87) tab.isHidden = random.chance(0.5);
-    else if (chance < 0.92) tab.loseChannels();
+    else if (chance < 0.9) tab.loseChannels();
+    else if (chance < 0.94) this.#lag(tab);
     else world.at(random.next() * 100, () => this.#trouble(tab, tabs, random.next() * 0.5));
   }
 
@@ -98,36 +111,11 @@ export class Moves {
     this.#browser.world.at(ms, () => tab.thaw());
   }
 
-  /** As a page that goes into the back/forward cache, or that the browser freezes with a word. */
-  #putAway(tab: Tab): void {
+  /** For a while what tabs say to each other takes long, but not so long that it would count as standing still. */
+  #lag(tab: Tab): void {
     const { world } = this.#browser;
-    const { random } = world;
-    const [hide, show] = random.chance(0.5)
-      ? (['pagehide', 'pageshow'] as const)
-      : (['freeze', 'resume'] as const);
-    tab.tell(hide);
-    world.at(random.next() * 20, () => tab.freeze());
-    world.at(20 + random.next() * LONG_MS, () => {
-      tab.thaw();
-      world.at(0, () => tab.tell(show), tab);
-    });
-  }
-
-  /** Only one of the others stays, or a new one comes, and one of both is killed at last. */
-  #duel(tab: Tab, tabs: readonly Tab[]): void {
-    const { world } = this.#browser;
-    const { random } = world;
-    const others = tabs.filter((other) => other !== tab);
-    for (const other of others.slice(1)) other.kill();
-    if (others.length === 0) world.at(random.next() * 60, this.#spawn);
-    // Just so long that its lock is taken when it goes on, any time, or until the other has found that it is alone.
-    const times = [950 + random.next() * 500, random.next() * 2500, 3_000 + random.next() * 3_000];
-    const ms = random.pick(times);
-    this.#freeze(tab, ms);
-    world.at(ms + 500 + random.next() * 3000, () => {
-      const left = this.#browser.living.filter(this.#isBusy);
-      if (left.length > 1 && random.chance(0.7)) random.pick(left).kill();
-    });
+    tab.lag(world.random.next() * LAG_MS);
+    world.at(world.random.next() * LONG_MS, () => tab.lag(0));
   }
 
   /** There is hardly any room, or none, or some writes are refused though there is; or there is room again. */

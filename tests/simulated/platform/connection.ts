@@ -47,9 +47,13 @@ export class Connection {
     });
   }
 
-  /** Runs it in the storage, after all that the tab has asked for before. */
-  ask(what: () => void): void {
-    this.tab.hasAsked();
+  /**
+   * Runs it in the storage, after all that the tab has asked for before.
+   *
+   * @param stores if it begins to write to them
+   */
+  ask(what: () => void, stores?: string): void {
+    this.tab.hasAsked(stores);
     this.tab.toStorage.send(() => {
       if (!this.#isGone) what();
     });

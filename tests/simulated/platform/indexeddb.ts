@@ -101,7 +101,7 @@ export class SimulatedTransaction extends SimulatedTarget {
       complete: () => this.#end('complete'),
       aborted: (error) => this.#aborted(error ?? null),
     });
-    connection.ask(() => connection.begin(this.#stored));
+    connection.ask(() => connection.begin(this.#stored), mode === 'readwrite' ? scope.join() : undefined);
     this.#restLater();
   }
 

@@ -7,6 +7,7 @@ interface Asking {
   readonly name: string;
   readonly tab: Tab;
   readonly mode: Mode;
+  readonly isByForce: boolean;
   /** Told in the tab. */
   readonly granted: () => void;
   readonly stolen: () => void;
@@ -19,7 +20,10 @@ interface Queue {
 
 /** What the browser knows, which outlives tabs. */
 export class LockHub {
+  /** Told when a lock is taken by force: from whom, by whom, and since when that one had it. */
+  stolen: (from: Tab, by: Tab, sinceMs: number) => void = () => {};
   readonly #queues = new Map<string, Queue>();
+  readonly #since = new WeakMap<Asking, number>();
 
   #queue(name: string): Queue {
     const queue = this.#queues.get(name) ?? { held: [], waiting: [] };
@@ -43,7 +47,11 @@ export class LockHub {
   steal(asking: Asking): void {
     const queue = this.#queue(asking.name);
     asking.tab.browser.world.note(`${asking.tab.name} takes ${asking.name} by force`);
-    for (const held of queue.held.splice(0)) held.tab.fromLocks.send(held.stolen);
+    for (const held of queue.held.splice(0)) {
+      // Who takes it by force has it for a moment, in which others may do the same.
+      if (!held.isByForce) this.stolen(held.tab, asking.tab, this.#since.get(held)!);
+      held.tab.fromLocks.send(held.stolen);
+    }
     queue.held.push(asking);
     asking.tab.fromLocks.send(asking.granted);
   }
@@ -65,6 +73,17 @@ export class LockHub {
     }
   }
 
+  /** Who has just taken it by force. */
+  thief(name: string): Tab | undefined {
+    return this.#queue(name).held.find(({ isByForce }) => isByForce)?.tab;
+  }
+
+  /** Who has it in exclusive mode, and has not just taken it by force. */
+  sole(name: string): Tab | undefined {
+    const [only] = this.#queue(name).held;
+    return only?.mode === 'exclusive' && !only.isByForce ? only.tab : undefined;
+  }
+
   query(): { held: LockInfo[]; pending: LockInfo[] } {
     const queues = [...this.#queues.values()];
     const infos = (askings: readonly Asking[]): LockInfo[] =>
@@ -81,6 +100,7 @@ export class LockHub {
     for (let [next] = queue.waiting; next !== undefined && fits(queue, next); [next] = queue.waiting) {
       queue.waiting.shift();
       queue.held.push(next);
+      this.#since.set(next, next.tab.browser.world.now);
       next.tab.browser.world.note(`${next.tab.name} has ${name} (${next.mode})`);
       next.tab.fromLocks.send(next.granted);
     }
@@ -124,7 +144,7 @@ export class SimulatedLocks {
         );
       };
       const stolen = (): void => reject(new DOMException('The lock was taken by force', 'AbortError'));
-      const asking: Asking = { name, tab: this.#tab, mode, granted, stolen };
+      const asking: Asking = { name, tab: this.#tab, mode, isByForce: steal, granted, stolen };
       signal?.addEventListener('abort', () => {
         if (isGranted || isAborted) return;
         isAborted = true;

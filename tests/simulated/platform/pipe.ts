@@ -10,6 +10,7 @@ export class Pipe {
   readonly #to: Standing;
   readonly #waiting: { readonly time: number; readonly run: () => void }[] = [];
   #last = 0;
+  #lagMs = 0;
   /** Whether the first message has a task. */
   #isMoving = false;
 
@@ -19,9 +20,15 @@ export class Pipe {
   }
 
   send(run: () => void): void {
-    this.#last = Math.max(this.#last, this.#world.now + this.#world.latency());
+    const lagMs = this.#lagMs === 0 ? 0 : this.#world.random.next() * this.#lagMs;
+    this.#last = Math.max(this.#last, this.#world.now + this.#world.latency() + lagMs);
     this.#waiting.push({ time: this.#last, run });
     this.#move(0);
+  }
+
+  /** From now on each message takes up to so many ms longer. */
+  lag(ms: number): void {
+    this.#lagMs = ms;
   }
 
   /** The tab goes on: what waits comes after so many ms. */

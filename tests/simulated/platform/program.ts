@@ -3,14 +3,13 @@
  * bundled and compiled once, and what runs is a call of one function.
  */
 import { readFileSync } from 'node:fs';
-import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type Plugin } from 'esbuild';
 import type { Tab } from './tab';
 
 /**
- * Constants by file, of the engine and the adapter, that decide how much makes a page, a block, a checkpoint. With a hundredth of that, a
- * few commits come to what otherwise takes ten thousand: blocks of fences, rewrites in slices, texts in pieces.
+ * Constants by file, or the end of its path, that decide how much makes a page, a block, a checkpoint, a chunk of content. With a hundredth of that, a few commits
+ * come to what otherwise takes ten thousand: blocks of fences, rewrites in slices, texts in pieces, contents that are not kept in memory.
  */
 const SMALL: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   'page.ts': { PAGE_ROWS: 6, PAGES_LOADED_MAX: 12 },
@@ -24,9 +23,16 @@ const SMALL: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   'rewrite.ts': { INLINE_LENGTH_MAX: 200 },
   'pieces.ts': { BYTES_MAX: 260 },
   'reserve.ts': { RECORD_BYTES: 1024 },
+  'room.ts': { RESERVE_FIRST: 2000 },
+  'rewrite-alone.ts': { RESERVING_COMMITS: 20, RESERVE_MIN: 1024 },
+  'core/src/store/store.ts': { CHUNK_BYTES: 240 },
+  'core/src/database/compact.ts': { SLICE_DOCS: 10, SLICE_BODIES: 15 },
+  'core/src/database/sweep.ts': { SLICE_ROWS: 4 },
+  'engine/src/blobs.ts': { STAGED_BYTES: 500, CACHED_BYTES: 400, CACHED_MAX: 200 },
 };
 
-const SMALLER = /\/(?:packages\/engine|adapters\/indexeddb)\/src\/[^/]+\.ts$/;
+const SMALLER =
+  /\/(?:packages\/engine\/src|packages\/core\/src\/(?:store|database)|adapters\/indexeddb\/src)\/[^/]+\.ts$/;
 
 export class Program<Exports> {
   readonly #names: readonly string[];
@@ -62,7 +68,8 @@ const small = (): Plugin => ({
   setup({ onLoad }) {
     onLoad({ filter: SMALLER }, ({ path }) => {
       let contents = readFileSync(path, 'utf8');
-      for (const [name, value] of Object.entries(SMALL[basename(path)] ?? {})) {
+      const small = Object.entries(SMALL).filter(([file]) => path.endsWith(`/${file}`));
+      for (const [name, value] of small.flatMap(([, constants]) => Object.entries(constants))) {
         const before = contents;
         contents = contents.replace(new RegExp(`(const ${name} = )[^;]+;`), `$1${value};`);
         // Else a constant that has another name today would be as large as ever.

@@ -20,8 +20,17 @@ import { SimulatedLocks } from './locks';
 import { Pipe } from './pipe';
 import type { Standing } from './world';
 
-/** How long, at most, what waited for a frozen tab takes to come when it goes on. */
+/** How long, at most, what waited for a frozen tab takes to come when it goes on, … */
 const THAW_MS = 40;
+/** … and what is new of locks and of other tabs, if that comes last. */
+const NEWS_MS = 250;
+
+/** Within this a page that was told to go stands still. */
+const AWAY_MS = 20;
+/** How long at most messages come late. */
+const LAG_LASTS_MS = 5_000;
+/** What was on its way when a page was told to go may come before it has let go of all. */
+const GOING_MS = 100;
 
 /** Names in `navigator.userAgent`, by which the engine tells them apart. */
 const USER_AGENTS = { chromium: 'Chrome', firefox: 'Firefox', webkit: 'AppleWebKit' };
@@ -52,8 +61,13 @@ export class Tab implements Standing {
   /** What it has sent, which its whole process may keep: when that is stopped, not only its program. */
   readonly #out: Standing & { isFrozen: boolean } = { isDead: false, isFrozen: false, hold: () => {} };
   #isFrozen = false;
-  #freezesWhenItAsks = false;
+  /** Given the stores of a transaction that is to write, if one begins. */
+  #freezesAt: ((stores: string | undefined) => boolean) | undefined;
   #isDead = false;
+  /** Until when it may not have heard others, or not been heard. */
+  #deafUntil = Number.NEGATIVE_INFINITY;
+  /** When it was told that it goes, if it has not been told since that it is back. */
+  #goesAt: number | undefined;
   #held: (() => void)[] = [];
   readonly #whenEnded: (() => void)[] = [];
 
@@ -96,6 +110,7 @@ export class Tab implements Standing {
   /** Between the tab's tasks: `pagehide`, `pageshow` of the page, `freeze`, `resume` of the document. */
   tell(type: 'pagehide' | 'pageshow' | 'freeze' | 'resume'): void {
     const isOfPage = type.startsWith('page');
+    this.#goesAt = type === 'pagehide' || type === 'freeze' ? this.browser.world.now : undefined;
     const event = new SimulatedEvent(type, isOfPage ? { persisted: true } : {});
     (isOfPage ? this.#page : this.#document).dispatch(event);
   }
@@ -107,28 +122,62 @@ export class Tab implements Standing {
     this.#out.isFrozen = isProcess;
   }
 
-  /** Its whole process is stopped as soon as it asks the storage for something, which does not arrive before it goes on. */
-  freezeWhenItAsks(): void {
-    this.#freezesWhenItAsks = true;
+  get deafUntil(): number {
+    return this.#isFrozen ? this.browser.world.now : this.#deafUntil;
   }
 
-  hasAsked(): void {
-    if (!this.#freezesWhenItAsks) return;
-    this.#freezesWhenItAsks = false;
+  /** Whether it was told to go, and could still say what it had to: of something that it has had for so long. */
+  isToldToGo(sinceMs: number): boolean {
+    return this.#goesAt !== undefined && sinceMs < this.#goesAt - GOING_MS && !this.#out.isFrozen;
+  }
+
+  /** Its whole process is stopped as soon as it asks the storage for something, which does not arrive before it goes on. */
+  freezeWhenItAsks(): void {
+    this.#freezesAt = () => true;
+  }
+
+  /** The same as soon as it begins to write to just these stores, by their names with commas: nobody else waits behind that. */
+  freezeWhenItWrites(stores: string): void {
+    this.#freezesAt = (its) => its === stores;
+  }
+
+  /** @param stores of a transaction that begins, and is to write */
+  hasAsked(stores: string | undefined): void {
+    if (!this.#freezesAt?.(stores)) return;
+    this.#freezesAt = undefined;
     this.browser.world.at(0, () => this.freeze(true));
   }
 
-  thaw(): void {
-    this.#freezesWhenItAsks = false;
+  /** @param isNewsLast what became of its locks, and what others said meanwhile, comes after all else */
+  thaw(isNewsLast = this.browser.world.random.chance(0.2)): void {
+    this.#freezesAt = undefined;
     if (!this.#isFrozen) return;
     const { world } = this.browser;
     world.note(`${this.name} goes on`);
     this.#isFrozen = false;
+    this.#deafUntil = Math.max(this.#deafUntil, world.now + NEWS_MS);
     const delay = (): number => (world.random.chance(0.5) ? 0 : world.random.next() * THAW_MS);
-    for (const pipe of [this.fromStorage, this.fromLocks, this.fromChannels]) pipe.resume(delay());
+    const newsMs = (): number => (isNewsLast ? world.random.next() * NEWS_MS : delay());
+    this.fromStorage.resume(delay());
+    for (const pipe of [this.fromLocks, this.fromChannels]) pipe.resume(newsMs());
     this.#sendOn();
     const timersMs = delay();
     for (const run of this.#held.splice(0)) world.at(timersMs, run, this);
+  }
+
+  /** As a page that goes into the back/forward cache, or that the browser freezes with a word, for so long. */
+  putAway(ms: number): void {
+    const { world } = this.browser;
+    const { random } = world;
+    const [hide, show] = random.chance(0.5)
+      ? (['pagehide', 'pageshow'] as const)
+      : (['freeze', 'resume'] as const);
+    this.tell(hide);
+    world.at(random.next() * AWAY_MS, () => this.freeze());
+    world.at(AWAY_MS + ms, () => {
+      this.thaw();
+      world.at(0, () => this.tell(show), this);
+    });
   }
 
   kill(): void {
@@ -161,7 +210,15 @@ export class Tab implements Standing {
   /** The browser ends its channels by itself. */
   loseChannels(): void {
     this.browser.world.note(`${this.name} loses its channels`);
+    this.#deafUntil = Number.POSITIVE_INFINITY;
     for (const channel of [...this.browser.channels.open]) if (channel.tab === this) channel.die();
+  }
+
+  /** What it says to others, and they to it, takes up to so many ms longer. */
+  lag(ms: number): void {
+    this.#deafUntil = Math.max(this.#deafUntil, this.browser.world.now + LAG_LASTS_MS);
+    this.browser.world.note(`${this.name} hears, and is heard, ${ms.toFixed(0)} ms later`);
+    for (const pipe of [this.toChannels, this.fromChannels]) pipe.lag(ms);
   }
 
   set isHidden(isHidden: boolean) {
@@ -170,7 +227,7 @@ export class Tab implements Standing {
 
   #makeGlobals(): Record<string, unknown> {
     const tab = this;
-    const { storage } = this.browser;
+    const { storage, lacks } = this.browser;
     const page = this.#page;
     const estimate = async () => ({ usage: storage.used, quota: Math.min(storage.limit, 1e12) });
     return {
@@ -181,11 +238,12 @@ export class Tab implements Standing {
       dispatchEvent: () => true,
       navigator: {
         userAgent: USER_AGENTS[storage.engine],
-        locks: new SimulatedLocks(this),
+        locks: lacks === 'locks' ? undefined : new SimulatedLocks(this),
         storage: { estimate },
       },
       BroadcastChannel: class extends SimulatedChannel {
         constructor(name: string) {
+          if (lacks === 'channels') throw new DOMException('There are no channels', 'NotSupportedError');
           super(tab, name);
         }
       },
