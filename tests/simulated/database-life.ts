@@ -41,6 +41,8 @@ export class DatabaseLife {
   /** What the feed of this handle has told of: the seq of each document's last change. */
   followed: Map<string, number> | undefined;
   #db: SettleDB;
+  /** Whether this program has closed its handle, or destroys the database. */
+  #isLeaving = false;
 
   constructor(world: World, known: Known, tab: Tab, exports: DatabaseExports, habits: DatabaseHabits) {
     this.tab = tab;
@@ -82,7 +84,7 @@ export class DatabaseLife {
       }
       if (random.chance(0.02)) await this.#reopen();
       const [what, work] = this.#next(random.next());
-      const call = this.calls.call(what, work).finally(() => running.delete(call));
+      const call = this.#call(what, work).finally(() => running.delete(call));
       running.add(call);
       if (random.chance(0.85)) await call;
       if (random.chance(0.4)) await this.tab.sleep(random.next() * 40);
@@ -90,6 +92,15 @@ export class DatabaseLife {
     }
     await Promise.all(running);
     this.isOver = true;
+  }
+
+  /** A handle that its program has not closed, of a database that nobody destroys, is open. */
+  async #call(what: string, work: () => Promise<unknown>): Promise<void> {
+    const { era } = this.#known;
+    const db = this.#db;
+    const error = await this.calls.call(what, work);
+    if (error?.name !== 'closed' || this.#isLeaving || db !== this.#db || !this.#known.isIn(era)) return;
+    this.#world.wrong(`${this.tab.name} ${what}: the handle was closed by nobody`);
   }
 
   #next(chance: number): [what: string, work: () => Promise<unknown>] {
@@ -112,7 +123,9 @@ export class DatabaseLife {
 
   async #reopen(): Promise<void> {
     const db = this.#db;
+    this.#isLeaving = true;
     await this.calls.call('close', () => db.close());
+    this.#isLeaving = false;
     this.open();
   }
 

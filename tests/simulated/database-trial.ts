@@ -3,15 +3,13 @@ import { DATABASE, type DatabaseExports, type DatabaseHabits, DatabaseLife } fro
 import { DatabaseLook } from './database-look';
 import { Known } from './known';
 import { type Kind, Moves } from './moves';
-import { Browser } from './platform/browser';
+import { Browser, type BrowserKind } from './platform/browser';
 import { Program } from './platform/program';
-import type { Engine } from './platform/storage';
 import { World } from './platform/world';
 import { watchThefts } from './thefts';
 
-export interface DatabaseKind extends Kind, DatabaseHabits {
+export interface DatabaseKind extends BrowserKind, Kind, DatabaseHabits {
   readonly name: string;
-  readonly engine: Engine;
   readonly lastsMs: number;
 }
 
@@ -33,7 +31,7 @@ export class DatabaseTrial {
 
   constructor(seed: number, kind: DatabaseKind) {
     this.world = new World(seed);
-    this.#browser = new Browser(this.world, kind.engine);
+    this.#browser = new Browser(this.world, kind);
     this.#known = new Known(this.world);
     this.#kind = kind;
   }

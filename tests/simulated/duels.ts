@@ -1,4 +1,4 @@
-/** Two tabs of which one stands still for as long as the other needs to take its lock by force, or to find that it is alone. */
+/** Two tabs of which one stands still for as long as the other needs to take its lock by force, or to find that it is alone; or ends meanwhile. */
 import type { Browser } from './platform/browser';
 import type { Tab } from './platform/tab';
 
@@ -10,6 +10,8 @@ const LOOK_MS = 4;
 const PATIENCE_MS = 3_000;
 /** … and for who is put away to come back: another would have taken its lock, if it had any, … */
 const AWAY_MS = 1_500;
+/** … and for who comes to have read all and to be alone, … */
+const COMES_MS = 40;
 /** … and for a tab that is busy to ask for something. */
 const ASKS_MS = 700;
 
@@ -44,6 +46,13 @@ export class Duels {
       const left = this.#browser.living.filter(this.#isBusy);
       if (left.length > 1 && random.chance(0.7)) random.pick(left).kill();
     });
+  }
+
+  /** All end while another comes: what they wrote last it has to find, though it may have read before. */
+  succeed(tabs: readonly Tab[]): void {
+    const { world } = this.#browser;
+    this.#spawn();
+    for (const tab of tabs) world.at(world.random.next() * COMES_MS, () => tab.kill());
   }
 
   /**

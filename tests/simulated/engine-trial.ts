@@ -2,19 +2,15 @@
 import { ENGINE, type EngineExports, type Habits, Life, NAME } from './life';
 import { Model } from './model';
 import { type Kind, Moves } from './moves';
-import { Browser, type Lacking } from './platform/browser';
+import { Browser, type BrowserKind } from './platform/browser';
 import type { Key } from './platform/keys';
 import { Program } from './platform/program';
-import type { Engine } from './platform/storage';
 import { World, type WorldOptions } from './platform/world';
 import { watchThefts } from './thefts';
 import type { Serial } from './writer';
 
-export interface EngineKind extends Kind, Habits, WorldOptions {
+export interface EngineKind extends BrowserKind, Kind, Habits, WorldOptions {
   readonly name: string;
-  readonly engine: Engine;
-  /** Then nobody knows that others are not there, and nothing that is left over is swept. */
-  readonly lacks?: Lacking;
   /** How long tabs are opened and write. */
   readonly lastsMs: number;
   /** The database is destroyed, or evicted, now and then. */
@@ -54,7 +50,7 @@ export class EngineTrial {
     this.model.lasts = () => {
       for (const life of this.#lives) life.lookNow();
     };
-    this.browser = new Browser(this.world, kind.engine, kind.lacks);
+    this.browser = new Browser(this.world, kind);
     this.#kind = kind;
   }
 
@@ -164,6 +160,7 @@ export class EngineTrial {
     await life.open();
     await life.reader.all();
     await life.reader.contents();
+    // Where something lacks nobody knows that others are not there, and nothing that is left over is swept.
     if (this.#kind.content !== 'none' && this.#kind.lacks === undefined) await this.#sweepWith(life);
     await life.copy(COPY);
     await life.close();

@@ -8,7 +8,7 @@ import { timeFor, trials } from '../replication/random';
 import { EngineTrial } from './engine-trial';
 import { kindOf } from './kinds';
 
-const TRIALS = 22;
+const TRIALS = 26;
 
 describe('tabs in a simulated browser', () => {
   it('lose nothing, and find what was written, whatever happens', { timeout: timeFor(TRIALS) }, async () => {

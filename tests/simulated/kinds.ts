@@ -4,7 +4,6 @@ import type { EngineKind } from './engine-trial';
 
 const usual: EngineKind = {
   name: 'usual',
-  engine: 'chromium',
   tabs: 3,
   everyMs: 600,
   lastsMs: 9_000,
@@ -20,7 +19,9 @@ export const KINDS: readonly EngineKind[] = [
   { ...fight, name: 'duel', fights: 'duel', everyMs: 3_000 },
   { ...usual, name: 'firefox', engine: 'firefox', fills: true },
   { ...usual, name: 'webkit', engine: 'webkit', fills: true },
+  { ...usual, name: 'webkit workers', engine: 'webkit', isOfWorkers: true, fills: true },
   { ...usual, name: 'removed', isRemoved: true },
+  { ...fight, name: 'succession', fights: 'succession', everyMs: 150, lastsMs: 6_000, slow: 0.2 },
   { ...fight, name: 'theft', fights: 'theft', everyMs: 100, lastsMs: 30_000, readers: 0.5 },
   { ...usual, name: 'no locks', lacks: 'locks', fills: true },
   { ...usual, name: 'no channels', lacks: 'channels' },
@@ -29,7 +30,6 @@ export const KINDS: readonly EngineKind[] = [
 
 const usually: DatabaseKind = {
   name: 'usual',
-  engine: 'chromium',
   tabs: 3,
   everyMs: 700,
   lastsMs: 7_000,

@@ -178,10 +178,12 @@ export class Life {
       await this.calls.call('sweep', () => this.sweep());
       return;
     }
-    if (chance < 0.5 && !this.#onlyReads)
+    if (chance < 0.05) error = await this.calls.call('write nothing', () => this.#writer.writeNothing(store));
+    else if (chance < 0.5 && !this.#onlyReads)
       error = await this.calls.call('write', () => this.#writer.write(store, CONTENT_OF_WRITES[content]));
     else if (chance < 0.6) error = await this.calls.call('read all', () => reader.all());
-    else if (chance < 0.88) error = await this.calls.call('read some', () => reader.some());
+    else if (chance < 0.75) error = await this.calls.call('read some', () => reader.some());
+    else if (chance < 0.88) error = await this.calls.call('read the next', () => reader.next());
     else if (chance < 0.9) error = await this.calls.call('compact', () => store.compact());
     else if (chance < 0.9 + sweeps) error = await this.calls.call('sweep', () => this.sweep());
     else if (chance < 0.9 + 2 * sweeps) error = await this.calls.call('contents', () => reader.contents());

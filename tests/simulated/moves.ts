@@ -8,6 +8,8 @@ const TABS_MAX = 5;
 /** How long a tab stands still: mostly so short that nobody takes its lock by force, which others do after a second. */
 const SHORT_MS = 900;
 const LONG_MS = 4_000;
+/** How long the browser closes each connection that is opened, at most. */
+const BROKEN_MS = 100;
 /** How late messages between tabs are, at most. */
 const LAG_MS = 300;
 
@@ -16,8 +18,8 @@ export interface Kind {
   readonly tabs: number;
   /** Milliseconds between two moves, at most. */
   readonly everyMs: number;
-  /** Rather two tabs, of which one stands still: for some time, or until the other has taken its lock by force and is alone. */
-  readonly fights?: 'duel' | 'theft';
+  /** Rather two tabs: one stands still for some time, or until the other has taken its lock by force and is alone, or it ends when that comes. */
+  readonly fights?: 'duel' | 'theft' | 'succession';
   /** The storage has no room now and then. */
   readonly fills?: boolean;
 }
@@ -80,6 +82,7 @@ export class Moves {
     }
     const tab = random.pick(standing);
     if (this.#kind.fights === 'duel') this.#duels.duel(tab, tabs);
+    else if (this.#kind.fights === 'succession') this.#duels.succeed(tabs);
     else if (this.#kind.fights === 'theft') void this.#duels.steal(tab, tabs);
     else this.#trouble(tab, tabs.length, random.next());
   }
@@ -94,7 +97,8 @@ export class Moves {
     } else if (chance < 0.48) {
       tab.kill();
       if (tabs < 3) world.at(random.next() * 300, this.#spawn);
-    } else if (chance < 0.58) tab.loseConnections(random.chance(0.5));
+    } else if (chance < 0.52) tab.loseConnections();
+    else if (chance < 0.6) tab.loseConnectionsWhenWritten(() => this.#afterLoss(tab));
     else if (chance < 0.72) tab.putAway(random.next() * LONG_MS);
     else if (chance < 0.8) {
       if (mayOpen) this.#spawn();
@@ -103,6 +107,23 @@ export class Moves {
     else if (chance < 0.9) tab.loseChannels();
     else if (chance < 0.94) this.#lag(tab);
     else world.at(random.next() * 100, () => this.#trouble(tab, tabs, random.next() * 0.5));
+  }
+
+  /** What became of the write can be looked for at once, or when others have covered it, or not for a while. */
+  #afterLoss(tab: Tab): void {
+    const { world } = this.#browser;
+    const { random } = world;
+    const chance = random.next();
+    if (chance < 0.4) this.#freeze(tab, random.next() * LONG_MS);
+    else if (chance < 0.7) {
+      const untilMs = world.now + random.next() * BROKEN_MS;
+      const again = (): void => {
+        if (world.now > untilMs || tab.isDead) return;
+        tab.loseConnections();
+        world.at(random.next() * 10, again);
+      };
+      again();
+    }
   }
 
   #freeze(tab: Tab, ms: number): void {

@@ -21,7 +21,7 @@ const SHORT = 60;
 const LONG = 900;
 
 export function planWrite(random: Random): PlannedWrite {
-  const count = random.chance(0.1) ? 3 + random.below(12) : 1 + random.below(3);
+  const count = random.chance(0.2) ? 3 + random.below(12) : 1 + random.below(3);
   const ids = [...new Set(Array.from({ length: count }, () => random.pick(IDS)))];
   const steps = ids.map(() => ({
     kind: random.below(8),

@@ -34,7 +34,11 @@ export const schema: Schema = {
 };
 
 /** In an order that has nothing to do with that of their numbers. */
-export const IDS = Array.from({ length: 60 }, (_, i) => `d${String((i * 7919) % 1000).padStart(3, '0')}`);
+export const IDS: readonly string[] = Array.from(
+  { length: 60 },
+  (_, i) => `d${String((i * 7919) % 1000).padStart(3, '0')}`,
+);
+const IN_ORDER = [...IDS].sort();
 
 /** Reads, each of which is compared with the model. Nothing older may be found than what was acknowledged before, or found here before. */
 export class Reader {
@@ -43,6 +47,8 @@ export class Reader {
   readonly #name: string;
   readonly #store: TrialStore;
   #found = 0;
+  /** Where among the ids {@link next} is. */
+  #at = 0;
 
   constructor(world: World, model: Model, name: string, store: TrialStore) {
     this.#world = world;
@@ -54,12 +60,14 @@ export class Reader {
   /** Everything, in every order. */
   async all(): Promise<void> {
     const from = this.#oldest();
-    const [past, docs, bySeq, count, [last]] = await this.#store.read([
+    const [past, docs, bySeq, [last], ...counts] = await this.#store.read([
       { from: 'past', range: {}, texts: true },
       { from: 'docs', range: {}, texts: true },
       { from: 'docs', range: {}, by: 'seq' },
-      { from: 'docs', count: {} },
       { from: 'meta', keys: ['last'] },
+      { from: 'docs', count: {} },
+      { from: 'docs', count: {}, by: 'seq' },
+      { from: 'past', count: {} },
     ]);
     const state = this.#stateOf(past, last, from);
     for (const { n, note } of past) if (note !== noteOf(n)) this.#wrong(`the note of ${n} is ${note}`);
@@ -70,7 +78,7 @@ export class Reader {
       bySeq.map(({ id, seq }) => `${id} ${seq}`),
       inOrder,
     );
-    if (count !== state.size) this.#wrong(`${count} rows are counted, where there are ${state.size}`);
+    this.#compare('counts', counts.map(String), [state.size, state.size, past.length].map(String));
   }
 
   /** Some of it: a range, from either end, and single rows. */
@@ -80,11 +88,15 @@ export class Reader {
     const first = random.chance(0.5) ? random.pick(IDS) : '';
     const span = { reverse: random.chance(0.5), skip: random.below(3), limit: 1 + random.below(8) };
     const keys = IDS.filter(() => random.chance(0.15));
-    const [past, range, rows, [last]] = await this.#store.read([
+    if (random.chance(0.5)) keys.sort();
+    const since = random.below((this.#found + 2) * 100);
+    const [past, range, rows, [last], later, count] = await this.#store.read([
       { from: 'past', range: {} },
       { from: 'docs', range: { gte: first }, texts: true, ...span },
       { from: 'docs', keys, texts: true },
       { from: 'meta', keys: ['last'] },
+      { from: 'docs', range: { gt: since }, by: 'seq', reverse: random.chance(0.5) },
+      { from: 'docs', count: { gt: since }, by: 'seq' },
     ]);
     const state = this.#stateOf(past, last, from);
     const ids = idsOf(state).filter((id) => id >= first);
@@ -93,6 +105,23 @@ export class Reader {
     this.#compare(`rows from ${first} at ${past.length}`, range.map(textOf), wanted.map(expected(state)));
     const found = rows.map((row, i) => (row === undefined ? `no ${keys[i]}` : textOf(row)));
     this.#compare(`rows by key at ${past.length}`, found, keys.map(expected(state)));
+    const after = [...state].filter(([, { seq }]) => seq > since).map(([id]) => id);
+    this.#compare(`rows after ${since} at ${past.length}`, later.map(({ id }) => id).sort(), after.sort());
+    if (count !== after.length) this.#wrong(`${count} rows are counted after ${since} of ${after.length}`);
+  }
+
+  /** The next row by its key: who asks for one after the other mostly finds it where the last one was. */
+  async next(): Promise<void> {
+    const from = this.#oldest();
+    const id = IN_ORDER[this.#at++ % IN_ORDER.length]!;
+    const [past, [row], [last]] = await this.#store.read([
+      { from: 'past', range: {} },
+      { from: 'docs', keys: [id], texts: true },
+      { from: 'meta', keys: ['last'] },
+    ]);
+    const state = this.#stateOf(past, last, from);
+    const found = row === undefined ? `no ${id}` : textOf(row);
+    this.#compare(`the next row at ${past.length}`, [found], [id].map(expected(state)));
   }
 
   /** What is answered at once, from memory, if anything is. */

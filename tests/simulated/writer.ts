@@ -77,6 +77,19 @@ export class Writer {
     }
   }
 
+  /** A write that finds nothing to do has found what was acknowledged before. */
+  async writeNothing(store: TrialStore): Promise<void> {
+    const from = this.#model.isLasting ? this.#model.acknowledged : 0;
+    const n = await store.write([{ from: 'meta', keys: ['last'] }], ([[last]]) => ({
+      writes: [],
+      value: last?.n ?? 0,
+    }));
+    if (n < from)
+      this.#world.wrong(
+        `${this.#tab.name}: a write of nothing has found ${n}, where ${from} was acknowledged`,
+      );
+  }
+
   /** All at once, or with pauses in between, in which others sweep. */
   #chunks(count: number, byte: number): Iterable<Uint8Array> | AsyncIterable<Uint8Array> {
     const { random } = this.#world;

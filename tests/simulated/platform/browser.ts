@@ -5,8 +5,14 @@ import { type Engine, Storage } from './storage';
 import { Tab } from './tab';
 import type { World } from './world';
 
-/** What old browsers do not have, or a page that did not come by https. */
-export type Lacking = 'locks' | 'channels';
+export interface BrowserKind {
+  /** Default `chromium`. */
+  readonly engine?: Engine;
+  /** What old browsers do not have, or a page that did not come by https. */
+  readonly lacks?: 'locks' | 'channels';
+  /** Programs run in dedicated workers of the tabs. */
+  readonly isOfWorkers?: boolean;
+}
 
 export class Browser {
   readonly world: World;
@@ -14,12 +20,12 @@ export class Browser {
   readonly locks = new LockHub();
   readonly channels = new ChannelHub();
   readonly tabs: Tab[] = [];
-  readonly lacks: Lacking | undefined;
+  readonly kind: BrowserKind;
 
-  constructor(world: World, engine: Engine = 'chromium', lacks?: Lacking) {
+  constructor(world: World, kind: BrowserKind = {}) {
     this.world = world;
-    this.lacks = lacks;
-    this.storage = new Storage(world, engine);
+    this.kind = kind;
+    this.storage = new Storage(world, kind.engine ?? 'chromium');
   }
 
   open(): Tab {

@@ -16,8 +16,8 @@ export class Connection {
   inTheWay: (newVersion: number | null) => void = () => {};
   /** Called in the storage when the change of the version that it was made for has ended. */
   upgraded: ((isDone: boolean) => void) | undefined;
-  /** It is lost as soon as something was written, before anybody is told. */
-  breaksWhenWritten = false;
+  /** Called as soon as something was written, before anybody is told: it is lost then. */
+  breaks: (() => void) | undefined;
   /** Its owner wants no more transactions. */
   #isClosing = false;
   /** The storage knows nothing of it any more. */

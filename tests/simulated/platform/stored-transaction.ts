@@ -111,7 +111,9 @@ export class StoredTransaction {
       this.connection.tell(() => this.#ended.complete());
       if (this.#mode === 'versionchange') this.connection.endUpgrade(true);
       this.#leave();
-      if (this.#puts && this.connection.breaksWhenWritten) this.connection.lose(true);
+      if (!this.#puts || this.connection.breaks === undefined) return;
+      this.connection.lose(true);
+      this.connection.breaks();
     });
   }
 

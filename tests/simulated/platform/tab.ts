@@ -42,6 +42,7 @@ class SimulatedCursor {
   continuePrimaryKey(): void {}
 }
 class SimulatedIndex {}
+class SimulatedWorker {}
 
 export class Tab implements Standing {
   readonly browser: Browser;
@@ -107,12 +108,17 @@ export class Tab implements Standing {
     return new Promise((resolve) => this.browser.world.at(ms, resolve, this));
   }
 
-  /** Between the tab's tasks: `pagehide`, `pageshow` of the page, `freeze`, `resume` of the document. */
-  tell(type: 'pagehide' | 'pageshow' | 'freeze' | 'resume'): void {
+  /**
+   * Between the tab's tasks: `pagehide`, `pageshow` of the page, `freeze`, `resume` of the document.
+   *
+   * @returns false if the program refuses
+   */
+  tell(type: 'pagehide' | 'pageshow' | 'freeze' | 'resume'): boolean {
     const isOfPage = type.startsWith('page');
     this.#goesAt = type === 'pagehide' || type === 'freeze' ? this.browser.world.now : undefined;
     const event = new SimulatedEvent(type, isOfPage ? { persisted: true } : {});
     (isOfPage ? this.#page : this.#document).dispatch(event);
+    return !event.defaultPrevented;
   }
 
   /** @param isProcess what it has sent waits, too */
@@ -165,14 +171,18 @@ export class Tab implements Standing {
     for (const run of this.#held.splice(0)) world.at(timersMs, run, this);
   }
 
-  /** As a page that goes into the back/forward cache, or that the browser freezes with a word, for so long. */
+  /**
+   * As a page that goes into the back/forward cache, or that the browser freezes with a word, for so long. A worker is told by its page, and
+   * of the first only; it ends if it refuses.
+   */
   putAway(ms: number): void {
     const { world } = this.browser;
     const { random } = world;
-    const [hide, show] = random.chance(0.5)
-      ? (['pagehide', 'pageshow'] as const)
-      : (['freeze', 'resume'] as const);
-    this.tell(hide);
+    const [hide, show] =
+      this.browser.kind.isOfWorkers || random.chance(0.5)
+        ? (['pagehide', 'pageshow'] as const)
+        : (['freeze', 'resume'] as const);
+    if (!this.tell(hide)) this.kill();
     world.at(random.next() * AWAY_MS, () => this.freeze());
     world.at(AWAY_MS + ms, () => {
       this.thaw();
@@ -199,12 +209,19 @@ export class Tab implements Standing {
     for (const pipe of [this.toStorage, this.toLocks, this.toChannels]) pipe.resume(0);
   }
 
-  /** The browser closes its connections by itself: now, or when something was written that nobody is told of any more. */
-  loseConnections(whenWritten = false): void {
-    this.browser.world.note(`${this.name} loses its connections${whenWritten ? ' when it has written' : ''}`);
-    for (const connection of [...this.connections])
-      if (whenWritten) connection.breaksWhenWritten = true;
-      else connection.lose();
+  /** The browser closes its connections by itself. */
+  loseConnections(): void {
+    this.browser.world.note(`${this.name} loses its connections`);
+    for (const connection of [...this.connections]) connection.lose();
+  }
+
+  /** The same when something was written that nobody is told of any more. @param then called when that has happened */
+  loseConnectionsWhenWritten(then: () => void): void {
+    for (const connection of this.connections)
+      connection.breaks = () => {
+        this.browser.world.note(`${this.name} loses its connections when it has written`);
+        then();
+      };
   }
 
   /** The browser ends its channels by itself. */
@@ -227,12 +244,15 @@ export class Tab implements Standing {
 
   #makeGlobals(): Record<string, unknown> {
     const tab = this;
-    const { storage, lacks } = this.browser;
+    const {
+      storage,
+      kind: { lacks, isOfWorkers = false },
+    } = this.browser;
     const page = this.#page;
     const estimate = async () => ({ usage: storage.used, quota: Math.min(storage.limit, 1e12) });
     return {
       ...this.clock.globals,
-      document: this.#document,
+      ...(isOfWorkers ? { WorkerGlobalScope: SimulatedWorker } : { document: this.#document }),
       addEventListener: page.addEventListener.bind(page),
       removeEventListener: page.removeEventListener.bind(page),
       dispatchEvent: () => true,
