@@ -18,6 +18,8 @@ const SETTLES_MS = 120_000;
 /** A feed that has lost its channel looks every 20 seconds. */
 const FOLLOWS_MS = 45_000;
 const EVICTED_MS = 2_000;
+/** Within this who stood still has noticed that the database is another one: a call before that may be refused. */
+const NOTICED_MS = 2_000;
 
 let program: Program<DatabaseExports> | undefined;
 
@@ -77,6 +79,7 @@ export class DatabaseTrial {
     const isSettled = (): boolean => this.#living.every(({ calls }) => calls.running.length === 0);
     await world.run(world.now + SETTLES_MS, () => this.#isWrong || isSettled());
     this.#findUnsettled();
+    await world.run(world.now + NOTICED_MS, () => this.#isWrong);
     this.#known.isQuiet = false;
     this.#known.era = Symbol();
   }

@@ -45,6 +45,9 @@ const TEXT_CACHE_LENGTH = 2_000;
 /** Tries at opening, with pauses: a storage that is taken away for a while, or full. */
 const OPENINGS = 5;
 const PAUSE_MS = 500;
+/** Rows that are asked for one after the other, with pauses. */
+const WALK = 5;
+const WALK_MS = 40;
 
 /**
  * That only who is alone sweeps merely spares others that they have to store contents again. Here one does so beside them: what is to be
@@ -183,7 +186,7 @@ export class Life {
       error = await this.calls.call('write', () => this.#writer.write(store, CONTENT_OF_WRITES[content]));
     else if (chance < 0.6) error = await this.calls.call('read all', () => reader.all());
     else if (chance < 0.75) error = await this.calls.call('read some', () => reader.some());
-    else if (chance < 0.88) error = await this.calls.call('read the next', () => reader.next());
+    else if (chance < 0.88) error = await this.calls.call('read the next', () => this.#walk(reader));
     else if (chance < 0.9) error = await this.calls.call('compact', () => store.compact());
     else if (chance < 0.9 + sweeps) error = await this.calls.call('sweep', () => this.sweep());
     else if (chance < 0.9 + 2 * sweeps) error = await this.calls.call('contents', () => reader.contents());
@@ -191,6 +194,14 @@ export class Life {
     else this.#now();
     // As a program that is told that its database is gone: it opens the next.
     if (error?.name === 'closed' && this.#store === store) await this.#leave();
+  }
+
+  /** Row after row, while others write and cover what they wrote. */
+  async #walk(reader: Reader): Promise<void> {
+    for (let i = 0; i < WALK; i++) {
+      await reader.next();
+      await this.tab.sleep(this.#world.random.next() * WALK_MS);
+    }
   }
 
   async sweep(): Promise<boolean> {
