@@ -1,4 +1,4 @@
-/** Pages of whose end no lock tells: those that were reloaded while they asked, and those that are told to have none. */
+/** Pages of whose end no lock tells: those that were reloaded while they asked, and those that are told to have none; and whose last word is lost. */
 import { memory } from '@settledb/adapter-memory';
 import { Host } from '@settledb/worker';
 import { transfer } from 'comlink';
@@ -38,7 +38,7 @@ describe('a page without a lock', () => {
       onTestFinished(() => void vi.useRealTimers());
       const { host, attach } = hosting();
       const silent = await attach(lock);
-      const speaks = await attach(lock);
+      const speaks = await attach(lock && `${lock}, nor this`);
       speaks.port.start();
       speaks.port.postMessage([['ping']]);
       await until(() => speaks.heard.some(([kind]) => kind === 'pong'));
@@ -63,6 +63,22 @@ describe('a page without a lock', () => {
     );
     await vi.waitFor(() => expect(host.pages).toBe(0), PATIENCE);
   });
+});
+
+it('a page that asks again is served once, though its word that it left is lost with its channel', async () => {
+  const { host, attach } = hosting();
+  const lock = `of this page ${Math.random()}`;
+  const former = await attach(lock);
+  await attach(undefined);
+  await attach(`of another page ${Math.random()}`);
+  expect(host.pages).toBe(3);
+  const now = await attach(lock);
+  expect(host.pages).toBe(3);
+  former.port.start();
+  await vi.waitFor(() => expect(former.heard).toEqual([['moved', 0]]), PATIENCE);
+  now.port.start();
+  now.port.postMessage([['ping']]);
+  await vi.waitFor(() => expect(now.heard).toEqual([['pong']]), PATIENCE);
 });
 
 /** By other timers than those that stand still. */

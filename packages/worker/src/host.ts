@@ -60,7 +60,8 @@ export class Host {
   readonly id = uuid();
   readonly #context: HostContext;
   readonly #functions: Readonly<Record<string, unknown>>;
-  readonly #sessions = new Set<Session>();
+  /** With the lock of their page. */
+  readonly #sessions = new Map<Session, string | undefined>();
   readonly #shared = new SharedFeeds();
   /** How each handle was opened. */
   readonly #opened = new WeakMap<Hosted, readonly [name: string, options: object]>();
@@ -74,7 +75,7 @@ export class Host {
     this.#election = Election.begin(scope, this.id, {
       link: async (channel, client) => void (await this.#serve(channel, client, true)),
       deposed: () => {
-        for (const session of this.#sessions) session.leave();
+        for (const session of this.#sessions.keys()) session.leave();
       },
     });
   }
@@ -105,7 +106,7 @@ export class Host {
   readonly lost = (): void => {
     if (performance.now() < YOUNG_MS) return;
     this.#election?.resign();
-    for (const session of this.#sessions) session.abandon();
+    for (const session of this.#sessions.keys()) session.abandon();
     endHere(true);
   };
 
@@ -138,7 +139,9 @@ export class Host {
       own: this.#context.own ?? false,
       follow: (hosted, verb, args) => this.#follow(hosted, verb, args),
     });
-    this.#sessions.add(session);
+    // A page that asks again has left its session before. That word is lost where the browser has ended a channel.
+    for (const [former, lock] of this.#sessions) if (lock && lock === client.lock) former.leave();
+    this.#sessions.set(session, client.lock);
     let isSeen = false;
     const looked = (isHeld: boolean): void => {
       isSeen = isHeld;
