@@ -103,3 +103,36 @@ it('a handle whose database is the same hears nothing, and all goes on', async (
   await db.close();
   expect(await feed).toEqual({ status: 'cancelled' });
 });
+
+it('a handle hears once that its database was destroyed, though a host that it has left still answers it, and what it asks for then goes on', async () => {
+  const Databases = SettleDB.defaults({ adapter: memory() });
+  const hosts = new Hosts();
+  let answer = (): void => {};
+  const held = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  const compact = vi.fn(() => held);
+  hosts.open = (name, options) => Object.assign(new Databases(name, options), { compact });
+  const db = new (hosts.connect())(NAME);
+  await db.put({ _id: 'a' });
+  const compacted = db.compact();
+  await vi.waitFor(() => expect(compact).toHaveBeenCalled(), PATIENCE);
+  const told: string[] = [];
+  let ends = 0;
+  db.on('destroyed', () => {
+    ends++;
+    db.changes({ live: true, since: 0 }).on('change', ({ id }) => told.push(id));
+  });
+  hosts.now.leave();
+  expect((await db.info()).doc_count).toBe(1);
+  expect(hosts.sessions).toHaveLength(2);
+  await new Databases(NAME).destroy();
+  answer();
+  // Which the host that it has left says last.
+  await compacted;
+  await db.put({ _id: 'b' });
+  await vi.waitFor(() => expect(told).toEqual(['b']), PATIENCE);
+  await db.put({ _id: 'c' });
+  await vi.waitFor(() => expect(told).toEqual(['b', 'c']), PATIENCE);
+  expect(ends).toBe(1);
+});

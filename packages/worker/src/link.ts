@@ -299,13 +299,25 @@ export class Link {
   }
 
   #begin(attached: Attached): void {
+    // Of which databases this host tells: one that was left may tell of an end as well as the next, and later.
+    const ids = new WeakMap<LinkedHandle, string | undefined>();
     const bond: Bond = new Bond(attached, this.#own, {
       told: (number, event, value) => {
-        if (event === 'destroyed') this.#ids.delete(number);
-        this.#handles.get(number)?.told(event, value);
+        const handle = this.#handles.get(number);
+        if (handle === undefined) return;
+        if (event === 'destroyed') {
+          const id = ids.get(handle);
+          ids.delete(handle);
+          if (id !== this.#ids.get(number)) return;
+          this.#ids.delete(number);
+        }
+        handle.told(event, value);
       },
       opened: (number, id) => {
-        if (this.#handles.has(number)) this.#ids.set(number, id);
+        const handle = this.#handles.get(number);
+        if (handle === undefined) return;
+        ids.set(handle, id);
+        if (bond === this.#bond) this.#ids.set(number, id);
       },
       over: (isGone) => {
         this.#bond = undefined;
@@ -318,8 +330,11 @@ export class Link {
     this.#bond = bond;
     this.#met = true;
     const { channel } = bond;
-    for (const [number, { name, options, adapter }] of this.#handles)
-      channel.send(['open', number, name, options, adapter, this.#ids.get(number)]);
+    for (const [number, handle] of this.#handles) {
+      const id = this.#ids.get(number);
+      ids.set(handle, id);
+      channel.send(['open', number, handle.name, handle.options, handle.adapter, id]);
+    }
     for (const { start } of this.#waiting.splice(0)) start(channel);
   }
 
