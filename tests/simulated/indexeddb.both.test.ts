@@ -329,6 +329,21 @@ describe('connections', () => {
     expect(isBlocked).toBe(false);
   });
 
+  it('are open before they are told so of a database that they have just made', async () => {
+    const name = newName();
+    const events: string[] = [];
+    const request = indexedDB.open(name, 1);
+    request.onsuccess = () => {
+      events.push('open');
+      request.result.onversionchange = () => {
+        events.push('told');
+        request.result.close();
+      };
+    };
+    await heard(indexedDB.deleteDatabase(name), 'success');
+    expect(events).toEqual(['open', 'told']);
+  });
+
   it('make way for another version, and older ones are refused', async () => {
     const db = await open();
     db.onversionchange = ({ newVersion }) => {

@@ -29,8 +29,11 @@ export class Clock {
 
   #set(ms: number, call: () => void): number {
     const id = ++this.#serial;
-    // A timer comes a little late.
-    this.#timers.set(id, this.#world.at(Math.max(ms, 0) + this.#world.random.next(), call, this.#tab));
+    // A timer comes a little late. One that was cleared while its tab stood still does not come.
+    const due = (): void => {
+      if (this.#timers.has(id)) call();
+    };
+    this.#timers.set(id, this.#world.at(Math.max(ms, 0) + this.#world.random.next(), due, this.#tab));
     return id;
   }
 
@@ -56,6 +59,7 @@ export class Clock {
         this.#world.at(
           delay,
           () => {
+            if (!this.#timers.has(id)) return;
             again();
             call();
           },

@@ -62,23 +62,23 @@ export class SimulatedFactory {
     const { storage } = this.#tab.browser;
     const connection = new Connection(this.#tab, storage, database);
     const before = database.version;
+    let opened: SimulatedDatabase;
     this.#tab.fromStorage.send(() => {
-      const opened = new SimulatedDatabase(name, connection);
+      opened = new SimulatedDatabase(name, connection);
       const transaction = opened.upgrade(version);
       request.transaction = transaction;
       transaction.addEventListener('abort', () => {
         opened.close();
         this.#end(request, undefined, new DOMException('The upgrade was aborted', 'AbortError'));
       });
-      transaction.addEventListener('complete', () =>
-        this.#tab.fromStorage.send(() => this.#end(request, opened, null)),
-      );
       request.settle(opened, null);
       request.dispatch(new SimulatedEvent('upgradeneeded', { oldVersion: before, newVersion: version }));
     });
     connection.upgraded = (isDone) => {
       database.version = isDone ? version : before;
       if (isDone) storage.databases.set(name, database);
+      // After the word that it is complete, and before that of whoever is next in turn, and wants it closed.
+      if (isDone) connection.tell(() => this.#end(request, opened, null));
       done();
     };
   }
