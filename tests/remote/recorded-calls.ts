@@ -72,7 +72,8 @@ export function callOf(asked: Asked): RecordedCall | undefined {
   if (!isJson || asked.bodyBase64 !== undefined || path.includes('%00')) return undefined;
   // As sent: two slashes, a slash at the end, steps and the like are the server's matter.
   const isOdd = pathname.includes('//') || pathname.endsWith('/') || /\/\.\.?(\/|$)/.test(pathname);
-  if (!isEncoded(pathname) || isOdd) return undefined;
+  // What is longer is asked for by a body.
+  if (!isEncoded(pathname) || isOdd || pathname.length > 6_000) return undefined;
   const key = `${method} ${first ?? ''}${rest.length > 0 ? '/' : ''}`;
   switch (key) {
     case 'GET ':

@@ -8,11 +8,16 @@ import {
   notFound,
   type PutAttachment,
   putAttachmentArguments,
+  type Rev,
 } from '@settledb/core';
-import { isDotId } from './wire';
+import { hasNoUrl, isDotId } from './wire';
 
 /** True if no URL can carry the id or the name: such an attachment is read in another way, but cannot be put or removed by itself. */
 export const isDotName = (id: string, name: string): boolean => isDotId(id) || isDotId(name);
+
+/** True also for one whose URL would be too long to be read by. */
+export const isApart = (id: string, name: string, rev: Rev | undefined): boolean =>
+  isDotName(id, name) || hasNoUrl(id, name, rev);
 
 /** For an attachment to be removed. @throws not_found, before anything is sent; bad_request if no URL can carry it */
 export function checkAttachmentUrl(id: string, name: string): void {

@@ -1,5 +1,5 @@
 /**
- * Attachments that no URL can carry, because they or their documents are called `.` or `..`. They are read with their documents, by a
+ * Attachments that no URL can carry, because they or their documents are called `.` or `..`, or have too long a name. They are read with their documents, by a
  * request that has the id in its body, and each time all attachments of the document come along.
  */
 import { type BinaryData, type CallOptions, chunksOf, notFound, type Rev } from '@settledb/core';

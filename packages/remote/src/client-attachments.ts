@@ -19,7 +19,7 @@ import {
   withEither,
 } from '@settledb/core';
 import { MAX_ATTACHMENT_BYTES } from './client-answer';
-import { isDotName } from './client-attachment-call';
+import { isApart } from './client-attachment-call';
 import { readDot, readDotPart } from './client-attachment-dots';
 import type { Call, Opened } from './client-call';
 import * as check from './client-check';
@@ -30,7 +30,7 @@ import { toBlob } from './client-outgoing';
 import { readOne } from './client-read';
 import { checkDigest } from './client-receive';
 import { readStored } from './client-stored';
-import { DEFAULT_TYPE, encodeDocId, encodePart, isDotId } from './wire';
+import { DEFAULT_TYPE, encodeDocId, encodePart, hasNoUrl } from './wire';
 
 const pathOf = (id: string, name: string): string => `/${encodeDocId(id)}/${encodePart(name)}`;
 
@@ -40,7 +40,7 @@ export async function getAttachment(
   name: string,
   { rev, signal }: CallOptions & { readonly rev?: Rev | undefined },
 ): Promise<BinaryData> {
-  if (isDotName(id, name)) return readDot(http, id, name, { rev, signal });
+  if (isApart(id, name, rev)) return readDot(http, id, name, { rev, signal });
   const { response, pieces, leave } = await http.open(attachmentCall(id, name, { rev, signal }));
   const { headers } = response;
   const digest = /^"([A-Za-z0-9+/]{22}==)"$/.exec(headers.get('etag') ?? '')?.[1];
@@ -121,7 +121,7 @@ export async function openAttachment(
   if (options.encoded && whole && encoding !== undefined && encoded_length !== undefined) {
     const coded = { last: encoded_length, length: encoded_length, as_stored: true };
     const readCoded = (reading: AbortSignal) =>
-      isDotId(id)
+      hasNoUrl(id, doc._rev)
         ? readDotPart(http, id, name, { ...byDoc, ...coded, signal: reading })
         : readStored(http, doc, name, { digest, length: encoded_length, signal: reading });
     const stream = leavable(signal, readCoded);
@@ -133,7 +133,7 @@ export async function openAttachment(
   const read = (reading: AbortSignal) => {
     const ask = (range: string | undefined): Promise<Opened> =>
       http.open(attachmentCall(id, name, { rev: doc._rev, signal: reading }, range));
-    return isDotName(id, name)
+    return isApart(id, name, doc._rev)
       ? readDotPart(http, id, name, { ...byDoc, signal: reading })
       : download(ask, { ...wanted, signal: reading });
   };

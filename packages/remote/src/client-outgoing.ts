@@ -23,8 +23,8 @@ import {
 } from '@settledb/core';
 import type { Call, OutStream } from './client-call';
 import type { TextEdit } from './client-edits';
-import { closing, partHead, quoteFilename } from './multipart';
-import { DEFAULT_TYPE, encodeDocId, isDotId, JSON_TYPE } from './wire';
+import { closing, headerType, partHead, quoteFilename } from './multipart';
+import { DEFAULT_TYPE, encodeDocId, hasNoUrl, JSON_TYPE } from './wire';
 
 /** From this size on, data that can be read as often as it must be sent is not held in memory, if the platform can send streams. */
 const STREAMED_BYTES = 1024 * 1024;
@@ -60,7 +60,7 @@ export async function prepareDoc(
   ownFetch: boolean,
 ): Promise<Outgoing> {
   // Servers take attachments of local documents, where they do, within JSON only.
-  const byPath = doc._id !== undefined && !isDotId(doc._id) && !isLocalId(doc._id);
+  const byPath = doc._id !== undefined && !hasNoUrl(doc._id) && !isLocalId(doc._id);
   const mayStream = byPath && ownFetch && bytes.streamsOut === true;
   const attachments: Record<string, unknown> = Object.create(null);
   const parts: Part[] = [];
@@ -210,7 +210,7 @@ export function multipartCall(
   for (const { name, type, encoding, data } of parts) {
     const headers = {
       'Content-Disposition': quoteFilename(name),
-      'Content-Type': type.replace(/[^\x20-\x7e]/g, ''),
+      'Content-Type': headerType(type),
       'Content-Length': String(data.size),
       ...(encoding === undefined ? {} : { 'Content-Encoding': encoding }),
     };

@@ -19,6 +19,11 @@ import { boundaryOf, type Part, readMultipart } from './multipart';
 import { attachmentOrder } from './multipart-order';
 import { typeOf } from './wire';
 
+/**
+ * Characters of the headers of one part: CouchDB writes names of attachments there, which may be as long as a document. Our own server does
+ * not take as many: to read a header that comes byte by byte takes time by the square of its length.
+ */
+export const MAX_PART_HEADERS = 32 * 1024 * 1024;
 /** Characters by which a part counts besides its own: an object takes more room than a short text. */
 const PART_LENGTH = 100;
 
@@ -40,7 +45,7 @@ export async function receiveParts(
   const received: Received[] = [];
   const room = { bytes: MAX_ATTACHMENT_BYTES, text: MAX_ANSWER_LENGTH };
   try {
-    for await (const part of readMultipart(emptyOr(answer.pieces, boundary), boundary))
+    for await (const part of readMultipart(emptyOr(answer.pieces, boundary), boundary, MAX_PART_HEADERS))
       received.push(await receivePart(part, options, bytes, room));
   } catch (error) {
     throw asAnswer(error);
@@ -107,7 +112,7 @@ async function receivePart(
     if (!isObject(value)) throw badResponse('a part is no object');
     return typeof value._id === 'string' ? { doc: value as unknown as ExistingDoc } : { other: value };
   }
-  const parts = readMultipart(body, inner);
+  const parts = readMultipart(body, inner, MAX_PART_HEADERS);
   const text = await textOf((await nextPart(parts)).body, room);
   const doc = parseJson(text);
   if (!isObject(doc) || !isObject(doc._attachments))

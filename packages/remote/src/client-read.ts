@@ -27,7 +27,7 @@ import { type Call, flag, formatQuery } from './client-call';
 import * as check from './client-check';
 import type { Http } from './client-http';
 import { receiveDoc } from './client-receive';
-import { encodeDocId, fromWireError, isDotId } from './wire';
+import { encodeDocId, fromWireError, hasNoUrl } from './wire';
 
 /** Characters of a query beyond which the options go into the body: servers and proxies accept up to 8,000, some only 2,000. */
 export const MAX_QUERY_LENGTH = 1_800;
@@ -91,7 +91,7 @@ export async function readDoc<Content extends object>(
   call: Call,
   options: GetOptions,
 ): Promise<ExistingDoc<Content> | OpenRevsRow<Content>[]> {
-  if (isDotId(id)) return readDotDoc<Content>(http, id, options);
+  if (hasNoUrl(id, options.rev)) return readDotDoc<Content>(http, id, options);
   const receive = receiver(http, options);
   const answer = await http.json(call);
   if (options.open_revs !== undefined)

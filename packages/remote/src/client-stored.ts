@@ -9,7 +9,7 @@ import { parseJson, readText } from './client-answer';
 import type { Call } from './client-call';
 import { checkObject } from './client-check';
 import type { Http } from './client-http';
-import { asAnswer, boundaryIn, lacking, nextPart } from './client-parts';
+import { asAnswer, boundaryIn, lacking, MAX_PART_HEADERS, nextPart } from './client-parts';
 import { verified } from './client-receive';
 import { readMultipart } from './multipart';
 import { attachmentOrder } from './multipart-order';
@@ -39,7 +39,7 @@ export async function* readStored(
   stored: Stored,
 ): AsyncGenerator<Uint8Array, void, void> {
   const answer = await http.open(documentCall(doc, stored.signal));
-  const parts = readMultipart(answer.pieces, boundaryIn(answer));
+  const parts = readMultipart(answer.pieces, boundaryIn(answer), MAX_PART_HEADERS);
   try {
     const text = await readText((await nextPart(parts)).body);
     const { _attachments } = checkObject(parseJson(text), 'the document');

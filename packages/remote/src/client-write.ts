@@ -12,7 +12,7 @@ import * as check from './client-check';
 import type { DataEdit, Edit, Sent, TextEdit } from './client-edits';
 import type { Http } from './client-http';
 import { multipartCall, type Outgoing, prepareDoc } from './client-outgoing';
-import { encodeDocId, isDotId, JSON_TYPE } from './wire';
+import { encodeDocId, hasNoUrl, JSON_TYPE } from './wire';
 
 /** Statuses that concern one document: in a bulk answer they become its row. */
 const OF_DOCUMENT: readonly number[] = [400, 403, 404, 409, 412, 413, 414, 431];
@@ -24,7 +24,7 @@ export async function putDoc(
   signal: AbortSignal | undefined,
 ): Promise<Written> {
   const { id } = edit;
-  if (isDotId(id)) return putInBulk(http, edit, new_edits, signal);
+  if (hasNoUrl(id)) return putInBulk(http, edit, new_edits, signal);
   const put = async ({ json }: TextEdit): Promise<Written> => {
     const answer = await http.json({
       method: 'PUT',

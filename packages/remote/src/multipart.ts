@@ -6,6 +6,7 @@
  * that ends before its closing boundary is an error, never a shorter last part.
  */
 import { badRequest, type DatabaseError } from '@settledb/core';
+import { MAX_TOLD } from './wire';
 
 export type Bytes = AsyncIterable<Uint8Array>;
 
@@ -48,10 +49,15 @@ const malformed = (what: string): DatabaseError => badRequest(`Malformed multipa
  * The parts of a multipart text, in order.
  *
  * @param boundary as {@link boundaryOf} answers it
+ * @param mostHeaders characters that the headers of a part may have
  * @throws bad_request for a text that is not multipart, or not complete
  */
-export async function* readMultipart(source: Bytes, boundary: string): AsyncGenerator<Part, void, void> {
-  const reader = new Reader(source, boundary);
+export async function* readMultipart(
+  source: Bytes,
+  boundary: string,
+  mostHeaders = MAX_HEADERS_LENGTH,
+): AsyncGenerator<Part, void, void> {
+  const reader = new Reader(source, boundary, mostHeaders);
   try {
     await reader.preamble();
     while (reader.more) {
@@ -88,7 +94,11 @@ class Reader {
   /** The boundary last read is followed by a part. */
   more = false;
 
-  constructor(source: Bytes, boundary: string) {
+  constructor(
+    source: Bytes,
+    boundary: string,
+    readonly mostHeaders: number,
+  ) {
     this.#source = source[Symbol.asyncIterator]();
     this.#delimiter = new TextEncoder().encode(`\r\n--${boundary}`);
   }
@@ -105,7 +115,7 @@ class Reader {
   async headers(): Promise<Map<string, string>> {
     const headers = new Map<string, string>();
     let last = '';
-    for (let left = MAX_HEADERS_LENGTH; ; ) {
+    for (let left = this.mostHeaders; ; ) {
       const line = await this.#line(left);
       left -= line.length + 2;
       if (line === '') break;
@@ -274,9 +284,12 @@ export const closing = (boundary: string): string => `\r\n--${boundary}--`;
 
 /**
  * The name of an attachment in a header. Readers rely on the order of parts, so a name that no header can carry is percent-encoded
- * rather than refused.
+ * rather than refused, and a long one cut off: it stands in the document.
  */
 export function quoteFilename(name: string): string {
-  const safe = name.replace(/[\x00-\x1f\x7f"\\]/g, (char) => encodeURIComponent(char));
+  const safe = name.slice(0, MAX_TOLD).replace(/[\x00-\x1f\x7f"\\]/g, (char) => encodeURIComponent(char));
   return `attachment; filename="${safe}"`;
 }
+
+/** The type of an attachment in a header; likewise. */
+export const headerType = (type: string): string => type.slice(0, MAX_TOLD).replace(/[^\x20-\x7e]/g, '');

@@ -23,7 +23,7 @@ import { whileThere } from './server-opened';
 import type { ServerRequest } from './server-request';
 import { respondWith, toStream } from './server-streams';
 import { prepareWrite } from './server-write';
-import { CACHING, DEFAULT_TYPE, encodeDocId, encodePart } from './wire';
+import { CACHING, DEFAULT_TYPE, encodeDocId, encodePart, MAX_TOLD } from './wire';
 
 /** Ranges in one request; if there are more, they are ignored, as in CouchDB. */
 const MAX_RANGES = 9;
@@ -77,7 +77,7 @@ function headersOf({ content_type, digest, encoded_length }: OpenedAttachment) {
   };
 }
 
-const isHeaderText = (text: string): boolean => /^[\x20-\x7e]+$/.test(text);
+const isHeaderText = (text: string): boolean => text.length <= MAX_TOLD && /^[\x20-\x7e]+$/.test(text);
 
 /** `*` stands for what is not named (RFC 9110, 12.5.3). */
 function acceptsGzip(header: string | null): boolean {

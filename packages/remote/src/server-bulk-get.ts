@@ -27,7 +27,7 @@ import { type OpenDoc, openDoc, roomAhead, whileThere } from './server-opened';
 import { portionsOf } from './server-portions';
 import { type Element, gatheredResponse, listText, type Text } from './server-several';
 import { respondWith, textStream, toStream } from './server-streams';
-import { CACHING, JSON_TYPE } from './wire';
+import { CACHING, JSON_TYPE, MAX_TOLD } from './wire';
 
 /**
  * Documents read at a time by `_bulk_get`. One may be named as often as a request has room for, so they are never all held: with
@@ -233,9 +233,11 @@ async function* headed<T>(first: T, rest: AsyncIterable<T>): AsyncGenerator<T, v
   yield* rest;
 }
 
-/** Ids may be any text, which headers may not; readers take the id from the document. */
-const headerText = (text: string): string =>
-  /^[\x20-\x7e]*$/.test(text) ? text : encodeURIComponent(text.replace(/[\ud800-\udfff]/g, '?'));
+/** Ids may be any text of any length, which headers may not; readers take the id from the document. */
+const headerText = (text: string): string => {
+  const told = text.slice(0, MAX_TOLD);
+  return /^[\x20-\x7e]*$/.test(told) ? told : encodeURIComponent(told.replace(/[\ud800-\udfff]/g, '?'));
+};
 
 const openedText = (id: unknown, rows: readonly Row<OpenDoc>[]): Text =>
   listText(`{"id":${JSON.stringify(id)},"docs":[`, rows.map(rowJson), ']}');

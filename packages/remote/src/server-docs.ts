@@ -42,7 +42,7 @@ import type { ServerRequest } from './server-request';
 import { type Element, gatheredResponse, jsonOf, listText } from './server-several';
 import { respondWith, textStream, toStream } from './server-streams';
 import { checkSize, prepareWrite } from './server-write';
-import { CACHING, encodeDocId, encodePart, JSON_TYPE } from './wire';
+import { CACHING, encodeDocId, encodePart, JSON_TYPE, MAX_TOLD } from './wire';
 
 type Body = Record<string, unknown>;
 
@@ -140,8 +140,9 @@ export function isKnown(request: ServerRequest, etag: string | undefined): boole
 
 export const notModified = (etag: string): Answer => new TextAnswer(NOT_MODIFIED, '', { etag });
 
-/** As a header; none for a foreign revision that no header can carry. */
-const etagOf = (rev: Rev): { etag?: string } => (/^[!#-~]+$/.test(rev) ? { etag: `"${rev}"` } : {});
+/** As a header; none for a foreign revision that no header can carry, or only too long a one. */
+const etagOf = (rev: Rev): { etag?: string } =>
+  rev.length <= MAX_TOLD && /^[!#-~]+$/.test(rev) ? { etag: `"${rev}"` } : {};
 
 /**
  * Several revisions: as JSON if the client names it, otherwise as multipart/mixed, which CouchDB's replicator asks for, and then

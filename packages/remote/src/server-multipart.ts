@@ -16,6 +16,7 @@ import {
 import {
   type Bytes,
   boundaryOf,
+  headerType,
   type OutgoingPart,
   type Part,
   quoteFilename,
@@ -200,7 +201,7 @@ export function relatedText(source: OpenDoc, boundary: string): AsyncGenerator<U
       yield {
         headers: {
           'Content-Disposition': quoteFilename(name),
-          'Content-Type': content_type.replace(/[^\x20-\x7e]/g, ''),
+          'Content-Type': headerType(content_type),
           'Content-Length': String(size),
           ...(encoding === undefined ? {} : { 'Content-Encoding': encoding }),
         },

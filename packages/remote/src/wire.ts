@@ -4,7 +4,7 @@
  * Reasons differ in small ways between CouchDB and our errors (a full stop, a status); only the two functions at the end
  * know that.
  */
-import { badRequest, conflict, DatabaseError, notFound, reservedId } from '@settledb/core';
+import { badRequest, conflict, DatabaseError, isLocalId, notFound, reservedId } from '@settledb/core';
 
 export const JSON_TYPE = 'application/json';
 /**
@@ -43,6 +43,23 @@ export function encodePart(text: string): string {
   } catch (cause) {
     throw badRequest('Document id must be valid UTF-8', cause);
   }
+}
+
+/** Characters of what one URL names: nginx and CouchDB take lines of 8,000 as they are shipped, and there is more in them. */
+const MAX_NAMED = 6_000;
+/** A character that UTF-8 writes in three bytes. */
+const MOST_ENCODED = '%EF%BF%BF'.length;
+
+/**
+ * True also for what is too long to stand in a URL, so that no document of somebody else's ends a replication. `_local` documents, which only
+ * URLs reach, are left to the server.
+ *
+ * @param more what stands in the URL besides the id @throws bad_request as {@link encodePart}
+ */
+export function hasNoUrl(id: string, ...more: readonly (string | undefined)[]): boolean {
+  if (isDotId(id) || isLocalId(id)) return isDotId(id);
+  const named = [id, ...more].join('');
+  return named.length * MOST_ENCODED > MAX_NAMED && encodePart(named).length > MAX_NAMED;
 }
 
 export interface Credentials {
@@ -109,6 +126,9 @@ export function fromWireError(wire: WireError, docId: string | undefined, status
 
 /** The type of an attachment of which nobody says one. */
 export const DEFAULT_TYPE = 'application/octet-stream';
+
+/** Characters of a header that says what an attachment is: with longer ones an answer has more headers than its client takes. */
+export const MAX_TOLD = 1_000;
 
 /** The type of an attachment's data. A PouchDB stores attachments without one, or with `null`, and tells them so. */
 export const typeOf = ({ content_type }: { readonly content_type?: unknown }): string =>
