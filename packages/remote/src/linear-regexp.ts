@@ -12,6 +12,9 @@ const FOUND = null;
 /** Moves that are remembered, some 100 bytes each. Beyond that each is worked out again: a pattern and a text may be made to need millions. */
 const MAX_KEPT = 4_000;
 
+/** Characters whose moves are known that are looked at in 50 ns. */
+const UNITS_OF_STEP = 5;
+
 /** What is asked of the characters on both sides of a place. */
 type Kind = 'end' | 'line' | 'word' | 'other';
 
@@ -25,20 +28,28 @@ interface Situation {
 }
 
 export class LinearRegExp extends RegExp {
+  /** No field that can be seen: a selector with such an object in it would be taken for one with conditions. */
+  readonly #spend: (steps: number) => void;
   readonly #program: Program;
   readonly #seen: Uint8Array;
   readonly #situations = new Map<string, Situation>();
   readonly #start: Situation = { at: [], before: 'end', known: [] };
   #kept = 0;
 
-  /** @param flags of `i`, `m`, `s` @throws SyntaxError; NotLinear for what only trying can match, or is too large */
-  constructor(source: string, flags: string) {
+  /**
+   * @param flags of `i`, `m`, `s`
+   * @param spend called with how much a text takes, in some 50 ns, and may throw @throws SyntaxError; NotLinear for what only trying can match,
+   *   or is too large
+   */
+  constructor(source: string, flags: string, spend: (steps: number) => void = () => {}) {
     super(source, flags);
+    this.#spend = spend;
     this.#program = programOf(source, flags);
     this.#seen = new Uint8Array(this.#program.steps.length);
   }
 
   override test(text: string): boolean {
+    this.#spend(1 + text.length / UNITS_OF_STEP);
     let situation = this.#start;
     for (let at = 0; at <= text.length; at++) {
       const next = at < text.length ? text.charCodeAt(at) + 1 : END;
@@ -67,6 +78,7 @@ export class LinearRegExp extends RegExp {
     const open = [first, ...at];
     this.#seen.fill(0);
     for (let each = open.pop(); each !== undefined; each = open.pop()) {
+      this.#spend(1);
       if (this.#seen[each] === 1) continue;
       this.#seen[each] = 1;
       const step = steps[each]!;

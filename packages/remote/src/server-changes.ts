@@ -112,7 +112,7 @@ async function answerChanges(
     throw badRequest('Supported `feed` types: normal, continuous, live, longpoll, eventsource');
   }
   await refuseFunctions(context);
-  if (query.text('filter') === '_selector') takeSelector(context, body.selector);
+  const how = query.text('filter') === '_selector' ? takeSelector(context, body.selector) : {};
   const options = readOptions(context, body);
   const heartbeatMs = readHeartbeat(query.text('heartbeat'));
   const timeoutMs = Math.min(query.count('timeout') ?? MAX_TIMEOUT_MS, MAX_TIMEOUT_MS);
@@ -132,7 +132,7 @@ async function answerChanges(
   try {
     return await write({
       database,
-      options: { ...withoutLarge(options), since },
+      options: { ...withoutLarge(options), ...how, since },
       withData: options.attachments === true && options.include_docs === true,
       headers,
       heartbeatMs,

