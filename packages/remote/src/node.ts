@@ -18,7 +18,8 @@ import { FolderDatabases, type FolderOptions, type OpenDatabase } from './folder
 import { Pipelines } from './node-pipeline';
 import { type NodeRequest, PlainHosts, plainRequest } from './node-request';
 import { Turns } from './node-turns';
-import { type Answerer, createAnswerer, type HandlerOptions, hasHooks } from './server';
+import { UnreadAnswers } from './node-unread';
+import { type Answerer, createAnswerer, DEFAULT_LIMITS, type HandlerOptions, hasHooks } from './server';
 import { type Answer, errorResponse, failure, NOT_MODIFIED, TextAnswer, toResponse } from './server-answer';
 import { log } from './server-hooks';
 import { serverUuid } from './server-identity';
@@ -88,12 +89,14 @@ export async function createServer(options: ServerOptions): Promise<RunningServe
   createAnswerer({ ...rest, databases, uuid: '' });
   const handler = createAnswerer({ ...rest, databases, uuid: await serverUuid(dir) });
   let check: ReturnType<typeof hostCheck> | undefined;
+  const { request, document } = { ...DEFAULT_LIMITS, ...options.limits };
+  const unread = new UnreadAnswers(Math.max(request, document));
   const ask: Ask = (request, { incoming, outgoing }) => {
     const address = incoming && (incoming.socket.remoteAddress ?? HUNG_UP);
     const breakOff = outgoing && (() => void outgoing.destroy());
-    return check?.(request) ?? handler.answer(request, { address, breakOff });
+    return check?.(request) ?? handler.answer(request, { address, breakOff, checkRoom: unread.check });
   };
-  const server = makeServer(ask, hasHooks(options), { ...TIMEOUTS, ...timeouts });
+  const server = makeServer(ask, unread, hasHooks(options), { ...TIMEOUTS, ...timeouts });
   await listen(server, port, host);
   // The system may have no room for one connection more; those that are there go on.
   server.on('error', (error) => log(options.logger, 'A connection could not be accepted', error));
@@ -130,8 +133,13 @@ const isPort = (value: unknown): boolean => isWhole(value) && value >= 0 && valu
 type Ask = (request: ServerRequest, both: Partial<Both>) => Answer | Promise<Answer>;
 
 /** @param bridgeAll whether every request is to be a `Request` */
-function makeServer(ask: Ask, bridgeAll: boolean, { headers, request, idle }: Timeouts): Server {
-  const bridge = makeBridge(ask);
+function makeServer(
+  ask: Ask,
+  unread: UnreadAnswers,
+  bridgeAll: boolean,
+  { headers, request, idle }: Timeouts,
+): Server {
+  const bridge = makeBridge(ask, unread);
   const hosts = new PlainHosts();
   const turns = new Turns();
   const pipelines = new Pipelines();
@@ -140,6 +148,7 @@ function makeServer(ask: Ask, bridgeAll: boolean, { headers, request, idle }: Ti
   const broken = new WeakSet<Duplex>();
   const server = createHttpServer({ connectionsCheckingInterval }, (incoming, outgoing) => {
     outgoing.on('close', letGo);
+    unread.add(outgoing);
     // Requests of HTTP/1.0 may have no host, like those by which proxies check whether a server is up.
     incoming.headers.host ??= calledBy(incoming.socket);
     const before = asked.get(incoming.socket)?.outgoing;
@@ -182,7 +191,7 @@ function makeServer(ask: Ask, bridgeAll: boolean, { headers, request, idle }: Ti
     if (plain.endOfTurn !== undefined) await plain.endOfTurn();
     const answer = await ask(plain, { incoming, outgoing });
     // The bridge writes streams, and reads the rest of a body whose answer was known before it ended.
-    if (answer instanceof TextAnswer && plain.isHere) write(answer, outgoing);
+    if (answer instanceof TextAnswer && plain.isHere) write(answer, outgoing, unread);
     else bridge(incoming, outgoing, answer);
   }
 
@@ -238,6 +247,7 @@ const SENT = new Response(null, { headers: { 'x-hono-already-sent': 'true' } });
 /** Answers any request, or writes an answer that was found without the bridge. */
 function makeBridge(
   ask: Ask,
+  unread: UnreadAnswers,
 ): (incoming: IncomingMessage, outgoing: ServerResponse, answer?: Answer) => void {
   const found = new WeakMap<IncomingMessage, Answer>();
   const listener = getRequestListener(
@@ -247,7 +257,7 @@ function makeBridge(
       const answer = (incoming && found.get(incoming)) ?? (await ask(request, env as Partial<Both>));
       if (!(answer instanceof TextAnswer)) return answer;
       if (outgoing === undefined) return toResponse(answer);
-      write(answer, outgoing);
+      write(answer, outgoing, unread);
       return SENT;
     },
     {
@@ -262,8 +272,9 @@ function makeBridge(
 }
 
 /** Writes without a `Response`, whose stream would cost more than the rest of a small request. */
-function write({ status, headers, text }: TextAnswer, outgoing: ServerResponse): void {
+function write(answer: TextAnswer, outgoing: ServerResponse, unread: UnreadAnswers): void {
   if (outgoing.destroyed) return;
+  const { status, headers, text } = orRefusal(answer, unread);
   if (status !== NOT_MODIFIED) headers['content-length'] = String(Buffer.byteLength(text));
   outgoing.writeHead(status, headers);
   // Given text, Node sends head and body in one write, and for HEAD only the head. Ending the answer, which writes an empty text, would
@@ -272,6 +283,21 @@ function write({ status, headers, text }: TextAnswer, outgoing: ServerResponse):
   outgoing.socket?.uncork();
   outgoing.end();
 }
+
+/** The answer; or, if there is no room for it, what says so. What tells that something was written is sent in any case. */
+function orRefusal(answer: TextAnswer, unread: UnreadAnswers): TextAnswer {
+  try {
+    unread.check(answer.text.length);
+    return answer;
+  } catch (error) {
+    if (answer.status !== OK) return answer;
+    const { etag: _, ...headers } = answer.headers;
+    const { status, text } = errorResponse(error) as TextAnswer;
+    return new TextAnswer(status, text, headers);
+  }
+}
+
+const OK = 200;
 
 function listen(server: Server, port: number, host: string): Promise<void> {
   return new Promise((resolve, reject) => {

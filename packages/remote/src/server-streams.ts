@@ -25,11 +25,13 @@ export function toStream<T>(pieces: AsyncIterator<T, void>, leave?: () => void):
  *
  * @param over called when it ends, fails or is left
  * @param isTaken called with its error; true: the reader does not get the error, because it is ended in another way
+ * @param check called with each piece; what it throws ends the stream
  */
 export function watched<T>(
   stream: ReadableStream<T>,
   over: () => void,
   isTaken: (error: unknown) => boolean = () => false,
+  check: (piece: T) => void = () => {},
 ): ReadableStream<T> {
   const reader = stream.getReader();
   let isLeft = false;
@@ -39,11 +41,15 @@ export function watched<T>(
         try {
           const { done, value } = await reader.read();
           if (isLeft) return; // While it waited: nobody takes anything any more, not even the end.
-          if (!done) return controller.enqueue(value);
+          if (!done) {
+            check(value);
+            return controller.enqueue(value);
+          }
           over();
           controller.close();
         } catch (error) {
           over();
+          reader.cancel(error).catch(() => {});
           if (!isTaken(error)) controller.error(error);
         }
       },

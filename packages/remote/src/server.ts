@@ -37,7 +37,7 @@ export type { Logger } from './server-hooks';
 export type { RegexPolicy } from './server-regex';
 export type { ReplicateRequest, Replicator, Task } from './server-replicate';
 
-const DEFAULT_LIMITS: Limits = { document: 8_000_000, request: 32 * 1024 * 1024, attachment: 2 ** 30 };
+export const DEFAULT_LIMITS: Limits = { document: 8_000_000, request: 32 * 1024 * 1024, attachment: 2 ** 30 };
 
 /** Characters of a path that a log line shows: `doc_ids` in a query may be very long. */
 const LOGGED_PATH_LENGTH = 300;
@@ -112,6 +112,8 @@ interface From {
   readonly address?: string | undefined;
   /** Ends the connection within an answer whose stream failed; the stream then simply stops. Without it, the stream fails. */
   readonly breakOff?: (() => void) | undefined;
+  /** Called before so many bytes of a stream are sent. @throws what refuses the answer, or ends it */
+  readonly checkRoom?: ((bytes: number) => void) | undefined;
 }
 
 export const hasHooks = ({ static: page, authenticate }: Pick<HandlerOptions, 'static' | 'authenticate'>) =>
@@ -168,7 +170,7 @@ function makeState(options: HandlerOptions): ServerState {
 
 async function answer(
   request: ServerRequest,
-  { address, breakOff }: From,
+  { address, breakOff, checkRoom }: From,
   server: ServerState,
   options: HandlerOptions,
 ): Promise<Answer> {
@@ -186,7 +188,9 @@ async function answer(
     if (allowed !== undefined) return allowed;
     const context = await makeContext(request, address, server);
     checkAccess(context);
-    const answered = toldOf(await route(context), isTaken, over);
+    const routed = await route(context);
+    if (!isWhole(routed)) leaveUnless(routed as Response, () => checkRoom?.(server.limits.document));
+    const answered = toldOf(routed, isTaken, over, checkRoom && ((piece) => checkRoom(piece.byteLength)));
     if (isWhole(answered)) over();
     else server.room.begun(request);
     const { cookie } = context.user;
@@ -206,11 +210,26 @@ function tell(error: unknown, request: ServerRequest, { logger }: HandlerOptions
 
 const isWhole = (answered: Answer): boolean => answered instanceof TextAnswer || answered.body === null;
 
-/** @param isTaken called with the error of its stream @param over called when the stream ends, fails or is left */
-function toldOf(answered: Answer, isTaken: (error: unknown) => boolean, over = (): void => {}): Answer {
+/** @throws what `check` does, before the answer begins */
+function leaveUnless({ body }: Response, check: () => void): void {
+  try {
+    check();
+  } catch (error) {
+    body?.cancel().catch(() => {});
+    throw error;
+  }
+}
+
+/** @param isTaken called with the error of its stream @param over called when the stream ends, fails or is left @param check as of {@link watched} */
+function toldOf(
+  answered: Answer,
+  isTaken: (error: unknown) => boolean,
+  over = (): void => {},
+  check?: (piece: Uint8Array) => void,
+): Answer {
   if (answered instanceof TextAnswer || answered.body === null) return answered;
   const { status, statusText, headers, body } = answered;
-  return new Response(watched(body, over, isTaken), { status, statusText, headers });
+  return new Response(watched(body, over, isTaken, check), { status, statusText, headers });
 }
 
 async function makeContext(
