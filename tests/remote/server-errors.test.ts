@@ -43,5 +43,5 @@ it('rows of _bulk_docs tell the log what they do not tell the client', async () 
     new_edits: false,
   });
   expect(body).toEqual([{ id: 'a', error: 'io', reason: "The storage failed; the server's log says more" }]);
-  expect(error).toHaveBeenCalledExactlyOnceWith('a document of _bulk_docs was not written, a', reason);
+  expect(error).toHaveBeenCalledExactlyOnceWith('a document of _bulk_docs was not written, "a"', reason);
 });

@@ -339,6 +339,31 @@ describe('the command line', () => {
     expect(out).not.toContain('secret');
   });
 
+  it('gives the origin null, which any page can have, no credentials', async () => {
+    const { child } = begun('serve served --anonymous --port 0 --cors null'.split(' '));
+    onTestFinished(() => void child.kill('SIGKILL'));
+    const [line] = (await once(child.stdout!, 'data')) as [Buffer];
+    const { headers } = await fetch(`${line}`.split(' ')[0]!, { headers: { origin: 'null' } });
+    expect(headers.get('access-control-allow-origin')).toBe('null');
+    expect(headers.get('access-control-allow-credentials')).toBeNull();
+  });
+
+  it('gives the terminal no orders of others', async () => {
+    const words = '\u001b]0;title\u0007\u009b2J\r\u007f';
+    const url = await serving((_, response) => {
+      response.writeHead(500, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ error: 'io', reason: words }));
+    });
+    const { code, err } = await settledb(`info ${url}/db`);
+    const shown = '\\u001b]0;title\\u0007\\u009b2J\\u000d\\u007f';
+    expect([code, err]).toEqual([1, `settledb: io: ${shown}\n`]);
+    const docs = ['1-a', '1-b'].map((_rev) => ({ _id: words, _rev }));
+    await answerOf('load orders', JSON.stringify({ docs }));
+    const { out } = await settledb('conflicts orders');
+    expect([out, JSON.parse(out).id]).toEqual([expect.stringContaining('\\u009b2J\\r\\u007f'), words]);
+    expect(out).not.toMatch(/[\0-\x09\x0b-\x1f\x7f-\x9f]/);
+  });
+
   it('tells of what fails as it serves where it was started, and clients less', async () => {
     mkdirSync(join(scratch, 'looped'));
     symlinkSync('db', join(scratch, 'looped/db'));

@@ -98,7 +98,8 @@ function revOf({ _rev, _revisions }: Doc): string | undefined {
 
 function toWireRow(row: BulkDocsRow, logger: Logger | undefined): object {
   if (!('error' in row)) return row;
-  if (isForTheLog(row)) log(logger, `a document of _bulk_docs was not written, ${row.id}`, row.reason);
+  if (isForTheLog(row))
+    log(logger, `a document of _bulk_docs was not written, ${JSON.stringify(row.id)}`, row.reason);
   const { error, reason } = toWireError(row);
   return { id: row.id, error, reason };
 }

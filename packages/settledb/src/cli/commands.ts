@@ -5,6 +5,7 @@ import { verify } from '../verify';
 import { dump, load } from './dumps';
 import { checkFolder, existing, made, madeIfFolder, restored, withDatabase } from './open';
 import { recovery } from './recovery';
+import { say } from './say';
 import { serve } from './serve';
 import { unlessAsked, untilAsked } from './until-asked';
 
@@ -22,7 +23,7 @@ export interface Command {
 const PAGE = 1_000;
 
 const print = (answer: unknown): true => {
-  console.log(JSON.stringify(answer, undefined, 2));
+  say(JSON.stringify(answer, undefined, 2));
   return true;
 };
 
@@ -42,7 +43,7 @@ export const commands = {
       '--port 5984, --host 127.0.0.1',
       '--admin NAME: may do everything, with the password in SETTLEDB_PASSWORD',
       '--anonymous: whoever reaches it may do everything, without a password',
-      "--cors https://app.example: pages there may use it, with cookies; once for each site; '*': all pages, without",
+      "--cors https://app.example: pages there may use it, with cookies; once for each site; '*' or 'null': all pages, without",
       '--run-stored-functions: views, filters and validation in design documents run, with all rights of this process',
     ],
     run: ([folder], options) => serve(folder!, options),
@@ -62,7 +63,7 @@ export const commands = {
           const { rows } = await db.allDocs({ startkey, limit: PAGE, include_docs: true, conflicts: true });
           for (const { id, doc } of rows) {
             const { _rev: rev, _conflicts: conflicts } = doc;
-            if (conflicts !== undefined) console.log(JSON.stringify({ id, rev, conflicts }));
+            if (conflicts !== undefined) say(JSON.stringify({ id, rev, conflicts }));
           }
           // Who reads the list may have read enough, as `head` does.
           if (rows.length < PAGE || !process.stdout.writable) return true;

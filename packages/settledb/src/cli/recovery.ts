@@ -11,6 +11,7 @@ import { addressOf, isUrl } from '../options';
 import { hasDocuments, NOT_EMPTY, type Recovered, type RecoverTarget, recover } from '../recover';
 import type { SettleDB } from '../settledb';
 import { checkFolder, existing, hasLog, restored } from './open';
+import { complain } from './say';
 import { unlessAsked } from './until-asked';
 
 export async function recovery(folder: string, name: string): Promise<Recovered> {
@@ -23,7 +24,7 @@ export async function recovery(folder: string, name: string): Promise<Recovered>
     return recovered;
   } catch (error) {
     if (target.has === 'a part')
-      console.error(`settledb: ${target.shown} has only a part of it: remove it before you try again`);
+      complain(`${target.shown} has only a part of it: remove it before you try again`);
     throw error;
   } finally {
     await target.close();

@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { isDatabaseError, whyOf } from '@settledb/core';
 import { type Command, commands } from './commands';
+import { complain } from './say';
 
 /** The exit codes: what was asked is done; it failed; it was not understood. */
 const [DONE, FAILED, MISUSED] = [0, 1, 2];
@@ -22,7 +23,7 @@ export async function run(args: readonly string[]): Promise<number> {
   try {
     return (await command.run(given.positionals, given.values)) ? DONE : FAILED;
   } catch (error) {
-    console.error(`settledb: ${wordsOf(error)}`);
+    complain(wordsOf(error));
     return FAILED;
   }
 }
@@ -94,6 +95,6 @@ function say(words: string): number {
 }
 
 function misused(words: string): number {
-  console.error(`settledb: ${words}`);
+  complain(words);
   return MISUSED;
 }

@@ -32,7 +32,8 @@ export async function serve(folder: string, options: Readonly<Record<string, unk
     ...(admin !== undefined && { admins: { [admin]: password! } }),
     ...(anonymous && { anonymous }),
     ...(cors !== undefined && {
-      cors: { origins: cors, credentials: !cors.includes('*') },
+      // Any page can have the origin `null`.
+      cors: { origins: cors, credentials: !cors.includes('*') && !cors.includes('null') },
     }),
     runStoredFunctions: options['run-stored-functions'] === true,
   });
