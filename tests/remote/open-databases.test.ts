@@ -1,5 +1,5 @@
 /** Which databases of a server are open: over a folder in name only, where a second handle of a database is refused as a lock refuses it. */
-import { type Database, locked } from '@settledb/core';
+import { type Database, ioError, locked } from '@settledb/core';
 import { describe, expect, it } from 'vitest';
 import { OpenDatabases } from '../../packages/remote/src/open-databases';
 import { Random, trials } from '../replication/random';
@@ -251,5 +251,53 @@ describe('whatever comes together', () => {
       expect(folder.most).toBeGreaterThan(2);
       await soon(() => folder.handles.size).toBe(2);
     });
+  });
+});
+
+describe('where the system opens no more files', () => {
+  const FILES = 10;
+
+  function open() {
+    const handles = new Set<string>();
+    const lines: string[] = [];
+    let code = 'EMFILE';
+    const make = async (name: string): Promise<Database> => {
+      if (handles.size === FILES)
+        throw ioError(`Cannot open ${name}`, Object.assign(new Error(code), { code }));
+      handles.add(name);
+      return { close: async () => void handles.delete(name) } as unknown as Database;
+    };
+    const databases = new OpenDatabases(make, { warn: (line) => lines.push(line) });
+    const fail = (other: string) => {
+      code = other;
+    };
+    return { databases, handles, lines, fail };
+  }
+
+  it.each(['EMFILE', 'ENFILE'])('those that nobody uses make room (%s)', async (code) => {
+    const { databases, handles, lines, fail } = open();
+    fail(code);
+    const kept = (await databases.use('kept'))!;
+    for (let n = 0; n < 3 * FILES; n++) (await databases.use(`d${n}`))!.release();
+    expect([handles.has('kept'), handles.has(`d${3 * FILES - 1}`), handles.size <= FILES]).toEqual([
+      true,
+      true,
+      true,
+    ]);
+    expect(lines[0]).toContain('ulimit -n');
+    kept.release();
+    await databases.close();
+  });
+
+  it('if all are in use, or it fails otherwise, that is the error', async () => {
+    const { databases, handles, fail } = open();
+    const used = [];
+    for (let n = 0; n < FILES; n++) used.push((await databases.use(`d${n}`))!);
+    await expect(databases.use('more')).rejects.toMatchObject({ name: 'io' });
+    for (const each of used) each.release();
+    fail('EIO');
+    await expect(databases.use('more')).rejects.toMatchObject({ name: 'io' });
+    expect(handles.size).toBe(FILES);
+    await databases.close();
   });
 });

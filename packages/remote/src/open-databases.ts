@@ -7,12 +7,16 @@
 import { closed, type Database, Turns } from '@settledb/core';
 import { checkWhole } from './check-option';
 import type { UsedDatabase } from './server-context';
+import { systemCode } from './server-errors';
 
 /**
  * Databases kept open: as many as CouchDB keeps. A small one takes a file or two and half a megabyte, and a millisecond or two to open; a
  * large one takes as much as its pages in memory.
  */
 const MAX_OPEN = 500;
+
+/** Of the process, and of the whole machine. */
+const OUT_OF_FILES: readonly (string | undefined)[] = ['EMFILE', 'ENFILE'];
 
 /** Opens the database of a name; undefined if it does not exist. */
 type Open = (name: string) => Promise<Database | undefined>;
@@ -129,9 +133,24 @@ export class OpenDatabases {
   /** Begins a use. A database that is absent or fails to open is not held: the next use asks for it anew. */
   #hold(name: string, open: Open = this.#open): Held {
     if (this.#isClosed) throw closed();
-    const held = this.#held.get(name) ?? this.#add(name, open(name));
+    const held = this.#held.get(name) ?? this.#add(name, this.#opened(name, open));
     if (held.uses++ === 0) this.#idle.delete(held);
     return held;
+  }
+
+  /** Where the system has no more files to open, room is made once: nothing else would, and only what is open already would be answered. */
+  async #opened(name: string, open: Open): Promise<Database | undefined> {
+    try {
+      return await open(name);
+    } catch (error) {
+      if (!OUT_OF_FILES.includes(systemCode(error)) || this.#idle.size === 0) throw error;
+      const idle = this.#idle.size;
+      await this.#closeIdle(this.#count - Math.ceil(idle / 2));
+      this.#warn?.(
+        `The system opens no more files: of ${idle} databases that nobody used half were closed. Raise its limit (ulimit -n), or lower max_dbs_open`,
+      );
+      return open(name);
+    }
   }
 
   #end(held: Held): void {
@@ -170,10 +189,10 @@ export class OpenDatabases {
   }
 
   /** Closes the longest idle ones until no more are open than are kept, or all are in use. */
-  async #closeIdle(): Promise<void> {
+  async #closeIdle(most = this.#most): Promise<void> {
     const closing: Promise<void>[] = [];
     for (const held of this.#idle) {
-      if (this.#count <= this.#most) break;
+      if (this.#count <= most) break;
       this.#uncount(held);
       closing.push(this.#turns.take(held.name, () => this.#closeNow(held)));
     }

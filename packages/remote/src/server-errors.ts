@@ -35,8 +35,8 @@ function reasonForClients(error: Fault): string {
 }
 
 /** `ENOSPC`, `EIO`: says nothing of this machine. */
-function systemCode(error: Fault): string | undefined {
-  let below: unknown = error.cause;
+export function systemCode(error: unknown): string | undefined {
+  let below: unknown = (error as { readonly cause?: unknown }).cause;
   for (let causes = 0; causes < CAUSES_MAX && below instanceof Error; causes++) {
     const { code } = below as { readonly code?: unknown };
     if (typeof code === 'string' && /^E[A-Z0-9]+$/.test(code)) return code;
