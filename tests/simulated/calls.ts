@@ -3,7 +3,11 @@ import type { Tab } from './platform/tab';
 import type { World } from './platform/world';
 
 /** What may be refused, whatever a program does. */
-const EXPECTED = ['io', 'closed', 'content_gone', 'evicted', 'not_found'];
+const EXPECTED = [
+  ...['io', 'closed', 'content_gone', 'evicted', 'not_found'],
+  // Of databases in workers alone.
+  'worker_terminated',
+];
 /** What does not write, and so needs no room. */
 const READS = /^(read|contents|allDocs|changes|info|find|query)/;
 
@@ -20,6 +24,12 @@ export class Calls {
   /** What each is, and since when. */
   get running(): string[] {
     return [...this.#running.values()];
+  }
+
+  /** To be asked when nothing happens any more. */
+  findUnsettled(): void {
+    for (const call of this.#running.values())
+      this.#world.wrong(`${this.#tab.name}: ${call} has not settled`);
   }
 
   /** @returns its error, if it failed with one that may be */

@@ -2,6 +2,8 @@
 import { countStored } from './contents';
 import type { DatabaseLife } from './database-life';
 import type { Doc } from './database-writes';
+import { NAME } from './homes';
+import { looseEnds } from './loose-ends';
 import type { Browser } from './platform/browser';
 import type { Key } from './platform/keys';
 
@@ -31,18 +33,22 @@ export class DatabaseLook {
     const life = this.#makeLife();
     await this.#compare(life);
     await this.#compareFeeds(life);
+    if (this.#living().some(({ feeds }) => feeds.replicates)) await this.#compareCopy(life);
     for (const { writes } of this.#living()) await writes.count();
     await life.tab.sleep(HEARD_MS);
     await this.#compareFeeds(life);
     await life.db.compact();
     await this.#compare(life);
+    await life.close();
+    for (const loose of looseEnds(this.#browser)) this.#browser.world.wrong(loose);
+    life.open(false);
     let alone = life;
     for (let i = 0; i < ARRIVALS; i++) alone = await this.#meet(alone);
     await this.#sweep(alone);
-    await alone.db.close();
+    await alone.close();
     alone.open(false);
     await this.#compare(alone);
-    await alone.db.close();
+    await alone.close();
   }
 
   /** A tab that is alone writes while another comes, which then stays. */
@@ -68,7 +74,7 @@ export class DatabaseLook {
       this.#browser.world.at(0, () => {
         const life = this.#makeLife();
         life.tab.lag(LAG_MS);
-        if (life.followed === undefined) life.follow();
+        if (life.feeds.followed === undefined) life.feeds.follow(life.db);
         resolve(life);
       });
     });
@@ -92,7 +98,7 @@ export class DatabaseLook {
   }
 
   #places(): string[] {
-    const keys: Key[] = this.#browser.storage.databases.get('settledb:db')!.stores.get('blob')!.keys();
+    const keys: Key[] = this.#browser.storage.databases.get(`settledb:${NAME}`)!.stores.get('blob')!.keys();
     return keys.map((key) => (key as string[])[0]!);
   }
 
@@ -131,11 +137,24 @@ export class DatabaseLook {
   async #compareFeeds(life: DatabaseLife): Promise<void> {
     const changes = await life.db.changes({ since: 0 });
     const results = 'results' in changes ? changes.results : [];
-    for (const { tab, followed } of this.#living()) {
+    for (const {
+      tab,
+      feeds: { followed },
+    } of this.#living()) {
       if (followed === undefined || tab === life.tab) continue;
       for (const { id, seq } of results)
         this.#same(`the feed of ${tab.name} about ${id}`, followed.get(id), Number(seq));
     }
+  }
+
+  /** Everything is in the copy, as it is here. */
+  async #compareCopy(life: DatabaseLife): Promise<void> {
+    const copy = life.openCopy();
+    const { rows } = await copy.allDocs();
+    const copied = new Map(rows.map((row) => [row.id, row.value?.rev]));
+    await copy.close();
+    for (const { id, value } of (await life.db.allDocs()).rows)
+      this.#same(`${id} in the copy`, copied.get(id), value?.rev);
   }
 
   #same(what: string, found: unknown, wanted: unknown): void {

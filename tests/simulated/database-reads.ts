@@ -29,6 +29,12 @@ export class DatabaseReads {
     const { rows, total_rows } = await this.#db.allDocs({ include_docs });
     const docs = rows.map((row) => [row.key as string, (row as unknown as { doc?: Doc }).doc] as const);
     for (const [, doc] of docs) if (doc !== undefined) this.check(doc);
+    if (include_docs)
+      this.#known.compareMarks(
+        `${this.#tab.name} allDocs`,
+        before,
+        docs.flatMap(([, doc]) => doc ?? []),
+      );
     this.#known.compare(`${this.#tab.name} allDocs`, before, new Map(docs.map(([id, doc]) => [id, doc?.n])));
     if (total_rows !== rows.length) this.#wrong(`total_rows is ${total_rows} of ${rows.length}`);
   }

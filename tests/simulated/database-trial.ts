@@ -1,27 +1,27 @@
 /** One trial of whole databases: programs in several tabs while things happen to them, then a last look at everything. */
-import { DATABASE, type DatabaseExports, type DatabaseHabits, DatabaseLife } from './database-life';
+import { type DatabaseHabits, DatabaseLife } from './database-life';
 import { DatabaseLook } from './database-look';
+import { Homes } from './homes';
 import { Known } from './known';
 import { type Kind, Moves } from './moves';
 import { Browser, type BrowserKind } from './platform/browser';
-import { Program } from './platform/program';
 import { World } from './platform/world';
+import { Removal } from './removal';
 import { watchThefts } from './thefts';
 
 export interface DatabaseKind extends BrowserKind, Kind, DatabaseHabits {
   readonly name: string;
   readonly lastsMs: number;
+  /** In workers, of which one serves all tabs. */
+  readonly isHosted?: boolean;
 }
 
 /** Within this every call settles once nothing happens any more. */
 const SETTLES_MS = 120_000;
 /** A feed that has lost its channel looks every 20 seconds. */
 const FOLLOWS_MS = 45_000;
-const EVICTED_MS = 2_000;
-/** Within this who stood still has noticed that the database is another one: a call before that may be refused. */
-const NOTICED_MS = 2_000;
 
-let program: Program<DatabaseExports> | undefined;
+let homes: Homes | undefined;
 
 export class DatabaseTrial {
   readonly world: World;
@@ -40,7 +40,7 @@ export class DatabaseTrial {
 
   /** @returns the first thing that was wrong, if anything was */
   async run(): Promise<string | undefined> {
-    program ??= await Program.of<DatabaseExports>(DATABASE, new Browser(new World(0)).open());
+    homes ??= await Homes.of(new Browser(new World(0)).open());
     const { world } = this;
     const { tabs, lastsMs, isRemoved = false } = this.#kind;
     const isBusy = (tab: object): boolean => this.#lives.some((life) => life.tab === tab && !life.isOver);
@@ -49,44 +49,17 @@ export class DatabaseTrial {
     // It is removed in the first half only, so that what is acknowledged in the second must last.
     this.#untilMs = isRemoved ? SETTLES_MS + lastsMs : lastsMs;
     for (let i = 0; i < tabs; i++) world.at(0, () => this.#begin());
-    if (isRemoved) await this.#removeUntil(lastsMs / 2, moves);
+    if (isRemoved) await this.#remove(moves);
     const untilMs = isRemoved ? world.now + lastsMs / 2 : lastsMs;
     this.#untilMs = untilMs;
     moves.begin(untilMs);
     await world.run(untilMs, () => this.#isWrong);
     moves.end();
     await world.run(untilMs + SETTLES_MS, () => this.#isWrong || this.#living.every(({ isOver }) => isOver));
-    this.#findUnsettled();
+    for (const { calls } of this.#living) calls.findUnsettled();
     if (!this.#isWrong) await world.run(world.now + FOLLOWS_MS, () => this.#isWrong);
     if (!this.#isWrong) await this.#look();
     return world.violations[0];
-  }
-
-  /** Programs destroy it, and the browser evicts it. Then all calls come to an end, before a database that stays is made. */
-  async #removeUntil(untilMs: number, moves: Moves): Promise<void> {
-    const { world } = this;
-    this.#known.era = undefined;
-    const evict = (): void => {
-      if (world.now > untilMs) return;
-      this.#browser.storage.evict('settledb:db');
-      world.at(world.random.next() * EVICTED_MS, evict);
-    };
-    world.at(world.random.next() * EVICTED_MS, evict);
-    moves.begin(untilMs);
-    await world.run(untilMs, () => this.#isWrong);
-    moves.end();
-    this.#known.isQuiet = true;
-    const isSettled = (): boolean => this.#living.every(({ calls }) => calls.running.length === 0);
-    await world.run(world.now + SETTLES_MS, () => this.#isWrong || isSettled());
-    this.#findUnsettled();
-    await world.run(world.now + NOTICED_MS, () => this.#isWrong);
-    this.#known.isQuiet = false;
-    this.#known.era = Symbol();
-  }
-
-  #findUnsettled(): void {
-    for (const { tab, calls } of this.#living)
-      for (const call of calls.running) this.world.wrong(`${tab.name}: ${call} has not settled`);
   }
 
   get #isWrong(): boolean {
@@ -97,16 +70,28 @@ export class DatabaseTrial {
     return this.#lives.filter(({ tab }) => !tab.isDead);
   }
 
-  #begin(): void {
+  #remove(moves: Moves): Promise<void> {
+    const removal = new Removal(
+      this.#browser,
+      this.#known,
+      () => this.#living,
+      () => this.#begin(),
+    );
+    return removal.run(this.#kind.lastsMs / 2, moves);
+  }
+
+  #begin(): DatabaseLife {
     const life = this.#makeLife();
     life
       .run(() => this.world.now >= this.#untilMs)
       .catch((error: Error) => this.world.wrong(`${life.tab.name}: ${error.stack}`));
+    return life;
   }
 
   #makeLife(): DatabaseLife {
     const tab = this.#browser.open();
-    const life = new DatabaseLife(this.world, this.#known, tab, program!.run(tab), this.#kind);
+    const home = this.#kind.isHosted ? homes!.inWorker(tab) : homes!.inPage(tab);
+    const life = new DatabaseLife(this.world, this.#known, tab, home, this.#kind);
     this.#lives.push(life);
     return life;
   }

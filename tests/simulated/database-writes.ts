@@ -50,11 +50,13 @@ export class DatabaseWrites {
     const { _attachments, ...rest } = before ?? { _id: id };
     const text = 'x'.repeat(random.below(random.chance(0.2) ? 600 : 50));
     const n = had + 1;
+    const made = this.#made(_attachments);
     try {
-      const { rev } = await this.#db.put({ ...rest, ...this.#made(_attachments), n, text } as never);
+      const { rev } = await this.#db.put({ ...rest, ...made, n, text } as never);
       this.#world.note(`${this.#tab.name} has made ${id} ${n}, ${rev}`);
       this.#known.counted(id, n, `${this.#tab.name} ${rev}`, era);
     } catch (error) {
+      this.#known.marks.refused(made.by, error as Error);
       if ((error as { status?: number }).status !== 409) throw error;
     }
   }
@@ -73,6 +75,20 @@ export class DatabaseWrites {
     for (const answer of await this.#db.bulkDocs(docs as never)) {
       if ('rev' in answer && answer.rev !== undefined) this.#known.noted(answer.id!, answer.rev, era);
       else this.#wrong(`a new document was refused: ${JSON.stringify(answer)}`);
+    }
+  }
+
+  /** Under a name that the database finds: if it is written again, it is there twice. */
+  async post(signal?: AbortSignal): Promise<string> {
+    const { era, marks } = this.#known;
+    const made = this.#made(undefined);
+    try {
+      const { id } = await this.#db.post({ n: 0, text: '', ...made } as never, { signal });
+      this.#known.posted(made.by, era);
+      return id;
+    } catch (error) {
+      if (!signal?.aborted) marks.refused(made.by, error as Error);
+      throw error;
     }
   }
 
@@ -106,7 +122,7 @@ export class DatabaseWrites {
 
   /** What is new of a document. @param before what was attached to it */
   #made(before: Attached | undefined): Pick<Doc, 'k' | 'by'> {
-    const by = `${this.#tab.name}.${this.#known.newWrite()}`;
+    const by = this.#known.marks.make(this.#tab.name);
     const given = this.#known.contents.plan(by, before, this.#tab, this.#contents);
     return { by, k: this.#world.random.below(KEYS), ...(given && { _attachments: given }) };
   }

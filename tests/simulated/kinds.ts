@@ -34,16 +34,26 @@ const usually: DatabaseKind = {
   everyMs: 700,
   lastsMs: 7_000,
   contents: 0.25,
+  replicates: 0.5,
 };
 
 export const DATABASE_KINDS: readonly DatabaseKind[] = [
   usually,
   { ...usually, name: 'full', fills: true },
-  { ...usually, name: 'removed', isRemoved: true },
+  { ...usually, name: 'removed', isRemoved: true, replicates: 0 },
   { ...usually, name: 'firefox', engine: 'firefox', fills: true },
   { ...usually, name: 'webkit', engine: 'webkit', fills: true },
   { ...usually, name: 'duel', fights: 'duel', tabs: 1, everyMs: 3_000, lastsMs: 14_000 },
 ];
 
+/** In workers, of which one serves all tabs. Without contents, which come as Blobs to a page, that nobody simulates. */
+const hosted: DatabaseKind = { ...usually, name: 'hosted', isHosted: true, contents: 0 };
+
+export const HOSTED_KINDS: readonly DatabaseKind[] = [
+  hosted,
+  { ...hosted, name: 'hosted, removed', isRemoved: true, replicates: 0 },
+  { ...hosted, name: 'hosted in firefox', engine: 'firefox' },
+  { ...hosted, name: 'hosted in webkit', engine: 'webkit' },
+];
+
 export const kindOf = (seed: number): EngineKind => KINDS[seed % KINDS.length]!;
-export const databaseKindOf = (seed: number): DatabaseKind => DATABASE_KINDS[seed % DATABASE_KINDS.length]!;

@@ -3,6 +3,7 @@
  * perhaps removes. What was acknowledged before a read began must be found by it.
  */
 import { Contents } from './contents';
+import { type Marked, Marks } from './marks';
 import type { World } from './platform/world';
 
 export const COUNTERS = Array.from({ length: 12 }, (_, i) => `c${i}`);
@@ -15,7 +16,10 @@ export class Known {
   era: Era | undefined = Symbol();
   /** Programs make no calls for now. */
   isQuiet = false;
+  /** How often the database was evicted, or somebody began to destroy it. */
+  removals = 0;
   readonly contents: Contents;
+  readonly marks: Marks;
   readonly #world: World;
   /** What each counter was acknowledged to be, the highest. */
   readonly #counts = new Map<string, number>();
@@ -30,21 +34,23 @@ export class Known {
   constructor(world: World) {
     this.#world = world;
     this.contents = new Contents(world);
+    this.marks = new Marks(world);
   }
 
   newNote(): string {
     return `n${++this.#serial}`;
   }
 
-  /** Names a write. */
-  newWrite(): string {
-    return `w${++this.#serial}`;
-  }
-
   /** As of now, to be compared with what is read from now on. */
   get snapshot(): Snapshot {
     const counts = new Map(this.#counts);
-    return { era: this.era, counts, notes: [...this.notes.keys()], removed: new Set(this.#removed) };
+    return {
+      era: this.era,
+      counts,
+      notes: [...this.notes.keys()],
+      removed: new Set(this.#removed),
+      written: this.marks.written,
+    };
   }
 
   counted(id: string, n: number, by: string, era: Era | undefined): void {
@@ -61,6 +67,11 @@ export class Known {
 
   noted(id: string, rev: string, era: Era | undefined): void {
     if (this.isIn(era)) this.notes.set(id, rev);
+  }
+
+  /** A new document that nobody writes again. */
+  posted(mark: string, era: Era | undefined): void {
+    if (this.isIn(era)) this.marks.lasts(mark);
   }
 
   removed(id: string): void {
@@ -85,6 +96,11 @@ export class Known {
     for (const id of before.removed)
       if (found.has(id)) this.#world.wrong(`${who}: ${id}, which was removed, is there`);
   }
+
+  /** @param docs all that there are */
+  compareMarks(who: string, { era, written }: Snapshot, docs: readonly Marked[]): void {
+    this.marks.compare(who, this.isIn(era) ? written : new Set(), docs);
+  }
 }
 
 export interface Snapshot {
@@ -92,4 +108,6 @@ export interface Snapshot {
   readonly counts: ReadonlyMap<string, number>;
   readonly notes: readonly string[];
   readonly removed: ReadonlySet<string>;
+  /** The marks of documents that nobody writes again. */
+  readonly written: ReadonlySet<string>;
 }

@@ -81,7 +81,9 @@ export class Moves {
       return;
     }
     const tab = random.pick(standing);
-    if (this.#kind.fights === 'duel') this.#duels.duel(tab, tabs);
+    const worker = tab.workers.find(({ isDead }) => !isDead);
+    if (worker !== undefined && random.chance(0.25)) this.#troubleWithin(tab, worker);
+    else if (this.#kind.fights === 'duel') this.#duels.duel(tab, tabs);
     else if (this.#kind.fights === 'succession') this.#duels.succeed(tabs);
     else if (this.#kind.fights === 'theft') void this.#duels.steal(tab, tabs);
     else this.#trouble(tab, tabs.length, random.next());
@@ -123,6 +125,18 @@ export class Moves {
         world.at(random.next() * 10, again);
       };
       again();
+    }
+  }
+
+  /** A worker ends or stands still without its page, as by a task that takes long, or the page without its worker. */
+  #troubleWithin(tab: Tab, worker: Tab): void {
+    const { world } = this.#browser;
+    const { random } = world;
+    if (random.chance(0.3)) worker.kill();
+    else if (random.chance(0.6)) this.#freeze(worker, random.next() * LONG_MS);
+    else {
+      tab.freeze(false, false);
+      world.at(random.next() * LONG_MS, () => tab.thaw());
     }
   }
 

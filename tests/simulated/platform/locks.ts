@@ -87,7 +87,7 @@ export class LockHub {
   query(): { held: LockInfo[]; pending: LockInfo[] } {
     const queues = [...this.#queues.values()];
     const infos = (askings: readonly Asking[]): LockInfo[] =>
-      askings.map(({ name, mode }) => ({ name, mode }));
+      askings.map(({ name, mode, tab }) => ({ name, mode, clientId: tab.name }));
     return {
       held: queues.flatMap(({ held }) => infos(held)),
       pending: queues.flatMap(({ waiting }) => infos(waiting)),

@@ -1,22 +1,13 @@
 /**
- * A tab: what a program finds there in place of the real globals, and what may happen to it. A frozen one runs no task, and what comes
+ * A tab, and what may happen to it. A frozen one runs no task, and what comes
  * meanwhile waits, and so may what it has sent; a killed one ends between two tasks and says no farewell, and what it had sent before arrives.
+ * A worker is one, too, without a page (see worker.ts); what happens to a tab happens to its workers.
  */
 import type { Browser } from './browser';
-import { SimulatedChannel } from './channels';
 import { Clock } from './clock';
 import type { Connection } from './connection';
 import { SimulatedEvent, SimulatedTarget } from './events';
-import { SimulatedFactory } from './factory';
-import {
-  SimulatedDatabase,
-  SimulatedOpenRequest,
-  SimulatedRequest,
-  SimulatedStore,
-  SimulatedTransaction,
-} from './indexeddb';
-import { KeyRange } from './keys';
-import { SimulatedLocks } from './locks';
+import { type Globals, makeGlobals, makeWorkerGlobals } from './globals';
 import { Pipe } from './pipe';
 import type { Standing } from './world';
 
@@ -32,18 +23,6 @@ const LAG_LASTS_MS = 5_000;
 /** What was on its way when a page was told to go may come before it has let go of all. */
 const GOING_MS = 100;
 
-/** Names in `navigator.userAgent`, by which the engine tells them apart. */
-const USER_AGENTS = { chromium: 'Chrome', firefox: 'Firefox', webkit: 'AppleWebKit' };
-
-/** Neither is made by anybody. */
-class SimulatedCursor {
-  advance(): void {}
-  continue(): void {}
-  continuePrimaryKey(): void {}
-}
-class SimulatedIndex {}
-class SimulatedWorker {}
-
 export class Tab implements Standing {
   readonly browser: Browser;
   readonly name: string;
@@ -55,8 +34,9 @@ export class Tab implements Standing {
   readonly toChannels: Pipe;
   readonly fromChannels: Pipe;
   readonly clock: Clock;
-  /** By name, for `Program.run`. */
-  readonly globals: Readonly<Record<string, unknown>>;
+  readonly globals: Globals;
+  readonly workers: Tab[] = [];
+  readonly #toTab = new Set<Pipe>();
   readonly #page = new SimulatedTarget();
   readonly #document = Object.assign(new SimulatedTarget(), { hidden: false });
   /** What it has sent, which its whole process may keep: when that is stopped, not only its program. */
@@ -72,7 +52,8 @@ export class Tab implements Standing {
   #held: (() => void)[] = [];
   readonly #whenEnded: (() => void)[] = [];
 
-  constructor(browser: Browser, name: string) {
+  /** @param tell for a worker: how it posts to its page */
+  constructor(browser: Browser, name: string, tell?: (message: unknown) => void) {
     const { world } = browser;
     this.browser = browser;
     this.name = name;
@@ -84,7 +65,10 @@ export class Tab implements Standing {
     this.toChannels = new Pipe(world, out);
     this.fromChannels = new Pipe(world, this);
     this.clock = new Clock(world, this);
-    this.globals = this.#makeGlobals();
+    this.globals =
+      tell === undefined
+        ? makeGlobals(this, this.#page, this.#document)
+        : makeWorkerGlobals(this, this.#page, tell);
   }
 
   get isFrozen(): boolean {
@@ -104,6 +88,29 @@ export class Tab implements Standing {
     this.#whenEnded.push(call);
   }
 
+  /** For messages to it: they wait while it stands still. */
+  makePipe(): Pipe {
+    const pipe = new Pipe(this.browser.world, this);
+    this.#toTab.add(pipe);
+    return pipe;
+  }
+
+  dropPipe(pipe: Pipe): void {
+    this.#toTab.delete(pipe);
+  }
+
+  /** @param tell how it posts to this tab */
+  beginWorker(tell: (message: unknown) => void): Tab {
+    const worker = new Tab(this.browser, `${this.name}w${this.workers.length + 1}`, tell);
+    this.workers.push(worker);
+    return worker;
+  }
+
+  /** Of a worker: a message of its page has come. */
+  hear(data: unknown): void {
+    this.#page.dispatch(new SimulatedEvent('message', { data, origin: '' }));
+  }
+
   sleep(ms: number): Promise<void> {
     return new Promise((resolve) => this.browser.world.at(ms, resolve, this));
   }
@@ -117,15 +124,17 @@ export class Tab implements Standing {
     const isOfPage = type.startsWith('page');
     this.#goesAt = type === 'pagehide' || type === 'freeze' ? this.browser.world.now : undefined;
     const event = new SimulatedEvent(type, isOfPage ? { persisted: true } : {});
-    (isOfPage ? this.#page : this.#document).dispatch(event);
+    if (isOfPage) this.#page.dispatch(event);
+    else this.#document.dispatch(event, this.#page);
     return !event.defaultPrevented;
   }
 
-  /** @param isProcess what it has sent waits, too */
-  freeze(isProcess = this.browser.world.random.chance(0.5)): void {
+  /** @param isProcess what it has sent waits, too; `all`: its workers stand still with it */
+  freeze(isProcess = this.browser.world.random.chance(0.5), all = true): void {
     this.browser.world.note(`${this.name} is frozen`);
     this.#isFrozen = true;
     this.#out.isFrozen = isProcess;
+    for (const worker of all ? this.workers : []) if (!worker.isDead) worker.freeze(isProcess);
   }
 
   get deafUntil(): number {
@@ -139,11 +148,13 @@ export class Tab implements Standing {
 
   /** Its whole process is stopped as soon as it asks the storage for something, which does not arrive before it goes on. */
   freezeWhenItAsks(): void {
+    for (const worker of this.workers) worker.freezeWhenItAsks();
     this.#freezesAt = () => true;
   }
 
   /** The same as soon as it begins to write to just these stores, by their names with commas: nobody else waits behind that. */
   freezeWhenItWrites(stores: string): void {
+    for (const worker of this.workers) worker.freezeWhenItWrites(stores);
     this.#freezesAt = (its) => its === stores;
   }
 
@@ -156,6 +167,7 @@ export class Tab implements Standing {
 
   /** @param isNewsLast what became of its locks, and what others said meanwhile, comes after all else */
   thaw(isNewsLast = this.browser.world.random.chance(0.2)): void {
+    for (const worker of this.workers) worker.thaw(isNewsLast);
     this.#freezesAt = undefined;
     if (!this.#isFrozen) return;
     const { world } = this.browser;
@@ -164,7 +176,7 @@ export class Tab implements Standing {
     this.#deafUntil = Math.max(this.#deafUntil, world.now + NEWS_MS);
     const delay = (): number => (world.random.chance(0.5) ? 0 : world.random.next() * THAW_MS);
     const newsMs = (): number => (isNewsLast ? world.random.next() * NEWS_MS : delay());
-    this.fromStorage.resume(delay());
+    for (const pipe of [this.fromStorage, ...this.#toTab]) pipe.resume(delay());
     for (const pipe of [this.fromLocks, this.fromChannels]) pipe.resume(newsMs());
     this.#sendOn();
     const timersMs = delay();
@@ -193,6 +205,7 @@ export class Tab implements Standing {
   kill(): void {
     if (this.#isDead) return;
     this.browser.world.note(`${this.name} is killed`);
+    for (const worker of this.workers) worker.kill();
     this.#isDead = true;
     this.#held = [];
     this.#sendOn();
@@ -211,12 +224,14 @@ export class Tab implements Standing {
 
   /** The browser closes its connections by itself. */
   loseConnections(): void {
+    for (const worker of this.workers) worker.loseConnections();
     this.browser.world.note(`${this.name} loses its connections`);
     for (const connection of [...this.connections]) connection.lose();
   }
 
   /** The same when something was written that nobody is told of any more. @param then called when that has happened */
   loseConnectionsWhenWritten(then: () => void): void {
+    for (const worker of this.workers) worker.loseConnectionsWhenWritten(then);
     for (const connection of this.connections)
       connection.breaks = () => {
         this.browser.world.note(`${this.name} loses its connections when it has written`);
@@ -226,6 +241,7 @@ export class Tab implements Standing {
 
   /** The browser ends its channels by itself. */
   loseChannels(): void {
+    for (const worker of this.workers) worker.loseChannels();
     this.browser.world.note(`${this.name} loses its channels`);
     this.#deafUntil = Number.POSITIVE_INFINITY;
     for (const channel of [...this.browser.channels.open]) if (channel.tab === this) channel.die();
@@ -233,6 +249,7 @@ export class Tab implements Standing {
 
   /** What it says to others, and they to it, takes up to so many ms longer. */
   lag(ms: number): void {
+    for (const worker of this.workers) worker.lag(ms);
     this.#deafUntil = Math.max(this.#deafUntil, this.browser.world.now + LAG_LASTS_MS);
     this.browser.world.note(`${this.name} hears, and is heard, ${ms.toFixed(0)} ms later`);
     for (const pipe of [this.toChannels, this.fromChannels]) pipe.lag(ms);
@@ -240,42 +257,5 @@ export class Tab implements Standing {
 
   set isHidden(isHidden: boolean) {
     this.#document.hidden = isHidden;
-  }
-
-  #makeGlobals(): Record<string, unknown> {
-    const tab = this;
-    const {
-      storage,
-      kind: { lacks, isOfWorkers = false },
-    } = this.browser;
-    const page = this.#page;
-    const estimate = async () => ({ usage: storage.used, quota: Math.min(storage.limit, 1e12) });
-    return {
-      ...this.clock.globals,
-      ...(isOfWorkers ? { WorkerGlobalScope: SimulatedWorker } : { document: this.#document }),
-      addEventListener: page.addEventListener.bind(page),
-      removeEventListener: page.removeEventListener.bind(page),
-      dispatchEvent: () => true,
-      navigator: {
-        userAgent: USER_AGENTS[storage.engine],
-        locks: lacks === 'locks' ? undefined : new SimulatedLocks(this),
-        storage: { estimate },
-      },
-      BroadcastChannel: class extends SimulatedChannel {
-        constructor(name: string) {
-          if (lacks === 'channels') throw new DOMException('There are no channels', 'NotSupportedError');
-          super(tab, name);
-        }
-      },
-      indexedDB: new SimulatedFactory(this),
-      IDBKeyRange: KeyRange,
-      IDBDatabase: SimulatedDatabase,
-      IDBTransaction: SimulatedTransaction,
-      IDBObjectStore: SimulatedStore,
-      IDBRequest: SimulatedRequest,
-      IDBOpenDBRequest: SimulatedOpenRequest,
-      IDBCursor: SimulatedCursor,
-      IDBIndex: SimulatedIndex,
-    };
   }
 }
