@@ -289,6 +289,17 @@ describe('where the system opens no more files', () => {
     await databases.close();
   });
 
+  it('room is made once for all that ask for it together, and for one that is to be destroyed', async () => {
+    const { databases, handles, lines } = open();
+    for (let n = 0; n < FILES; n++) (await databases.use(`d${n}`))!.release();
+    const half = Array.from({ length: FILES / 2 }, (_, n) => databases.use(`other${n}`));
+    for (const each of await Promise.all(half)) each!.release();
+    expect([handles.size, handles.has(`d${FILES - 1}`), lines.length]).toEqual([FILES, true, 1]);
+    expect(await databases.destroy('absent', (database) => database.close())).toBe(true);
+    expect([handles.size, lines.length]).toEqual([FILES / 2, 2]);
+    await databases.close();
+  });
+
   it('if all are in use, or it fails otherwise, that is the error', async () => {
     const { databases, handles, fail } = open();
     const used = [];

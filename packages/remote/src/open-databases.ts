@@ -51,6 +51,8 @@ export class OpenDatabases {
   /** Number of held databases with `isCounted`. */
   #count = 0;
   #warnedOf: number;
+  /** While databases are closed for others to be opened. */
+  #makingRoom: Promise<void> | undefined;
   #isClosed = false;
 
   /** @throws TypeError */
@@ -96,7 +98,7 @@ export class OpenDatabases {
   destroy(name: string, destroy: (database: Database) => Promise<void>): Promise<boolean> {
     return this.#turns.take(name, async () => {
       const held = this.#held.get(name);
-      const database = await (held === undefined ? this.#open(name) : held.opening);
+      const database = await (held === undefined ? this.#opened(name) : held.opening);
       if (database === undefined) return false;
       if (held !== undefined) this.#forget(held);
       await destroy(database);
@@ -139,18 +141,27 @@ export class OpenDatabases {
   }
 
   /** Where the system has no more files to open, room is made once: nothing else would, and only what is open already would be answered. */
-  async #opened(name: string, open: Open): Promise<Database | undefined> {
+  async #opened(name: string, open: Open = this.#open): Promise<Database | undefined> {
     try {
       return await open(name);
     } catch (error) {
-      if (!OUT_OF_FILES.includes(systemCode(error)) || this.#idle.size === 0) throw error;
-      const idle = this.#idle.size;
-      await this.#closeIdle(this.#count - Math.ceil(idle / 2));
-      this.#warn?.(
-        `The system opens no more files: of ${idle} databases that nobody used half were closed. Raise its limit (ulimit -n), or lower max_dbs_open`,
-      );
+      if (!OUT_OF_FILES.includes(systemCode(error))) throw error;
+      if (this.#makingRoom === undefined && this.#idle.size === 0) throw error;
+      // For all that wait at once: each closing a half would close all, and leave the last of them none.
+      this.#makingRoom ??= this.#makeRoom();
+      await this.#makingRoom;
       return open(name);
     }
+  }
+
+  /** Closes half of those that nobody uses. */
+  async #makeRoom(): Promise<void> {
+    const idle = this.#idle.size;
+    await this.#closeIdle(this.#count - Math.ceil(idle / 2));
+    this.#makingRoom = undefined;
+    this.#warn?.(
+      `The system opens no more files: of ${idle} databases that nobody used half were closed. Raise its limit (ulimit -n), or lower max_dbs_open`,
+    );
   }
 
   #end(held: Held): void {
