@@ -85,6 +85,7 @@ it('what asks little of a large document is answered', async () => {
   for (const selector of [
     { $and: some(1_000, (n) => ({ list: { $exists: true, $type: 'array', $not: { $size: n } } })) },
     { $nor: some(1_000, (n) => ({ list: -n - 1, object: n, text: `${n}` })) },
+    { $and: some(1_000, (n) => ({ $or: [{ list: n }, { object: n }, { _id: 'x' }] })) },
     { list: { $all: some(1_000, (n) => n), $elemMatch: { $mod: [7, 3] } }, 'object.k7': 7 },
     { $and: some(20, () => ({ text: { $regex: 'ab+a' } })), lists: { $in: [[5]] } },
   ]) {

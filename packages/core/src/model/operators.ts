@@ -84,7 +84,8 @@ function listOf(name: string, given: unknown): Json[] {
   return given.map(normalizeKey);
 }
 
-const isNested = (value: unknown): boolean => typeof value === 'object' && value !== null;
+/** A list or an object. */
+export const isNested = (value: unknown): boolean => typeof value === 'object' && value !== null;
 
 /** Distinct values, found without a look at each: ids that were collected may be tens of thousands. */
 export class Values {

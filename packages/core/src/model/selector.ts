@@ -8,7 +8,8 @@ import { compareJson } from './collate';
 import { badRequest, DatabaseError } from './errors';
 import { isPromise } from './kinds';
 import { normalizeKey } from './normalize-key';
-import { invalidOperator, type Nested, operators, type Test, Values } from './operators';
+import { invalidOperator, isNested, type Nested, operators, type Test, Values } from './operators';
+import type { Json } from './types';
 
 /**
  * @returns the selector as JSON has it: without members that are `undefined`, which ask for nothing
@@ -133,19 +134,21 @@ function compileMember(key: string, value: unknown, negated: boolean, effort: Ef
 /** Values of one field that are asked for by a group each are found without a look at each, as `$in` finds them: they may be thousands. */
 function alternatives(given: readonly Group[], effort: Effort | undefined): Test[] {
   const tests: Test[] = [];
-  const wanted = new Map<string, Values>();
+  const wanted = new Map<string, Json[]>();
   for (const group of given) {
     const [name, ...more] = Object.keys(group);
     const value = name === undefined || more.length > 0 ? undefined : equalityOf(group[name]);
     if (name === undefined || name.startsWith('$') || value === undefined)
       tests.push(compileGroup(group, false, effort));
     else if (wanted.has(name))
-      wanted.get(name)!.add(normalizeKey(value.equal)); // it has
-    else wanted.set(name, new Values([normalizeKey(value.equal)]));
+      wanted.get(name)!.push(normalizeKey(value.equal)); // it has
+    else wanted.set(name, [normalizeKey(value.equal)]);
   }
-  for (const [name, values] of wanted) {
+  for (const [name, equals] of wanted) {
     const path = fieldPath(name);
-    const test = watched(effort?.of('$in', given), (found) => values.has(found));
+    const values = new Values(equals);
+    // However many they are, one look finds one of them; a key of what is found is made for lists and objects alone.
+    const test = watched(effort?.of('$eq', equals.find(isNested)), (found) => values.has(found));
     tests.push((value) => test(fieldAt(value, path)));
   }
   return tests;
