@@ -54,12 +54,17 @@ it.each([
   ['feeds', 'GET /db/_changes?feed=continuous&include_docs=true', '/db/_changes?include_docs=true'],
 ])('%s: the next ones are 503 until those are read or given up; what is small is answered', async (_, line, path) => {
   const { server, put } = await open();
+  const a = { content_type: 'text/plain', data: btoa('small') };
+  await put('/db/attached', { _attachments: { a } });
   const sockets = await askUnread(server.port, 16, line);
   await expect.poll(() => statusOf(server.url + path), { timeout: 20_000 }).toBe(503);
   const { error, reason } = (await (await fetch(`${server.url}/db/large`)).json()) as Record<string, string>;
   expect([error, reason]).toEqual(['service_unavailable', expect.stringContaining('not read')]);
   expect(await statusOf(`${server.url}/db`)).toBe(200);
   expect((await put('/db/small', { n: 1 })).status).toBe(201);
+  // So others go on replicating.
+  expect(await statusOf(`${server.url}/db/_changes`)).toBe(200);
+  expect(await statusOf(`${server.url}/db/attached/a`)).toBe(200);
   for (const socket of sockets) socket.destroy();
   await expect.poll(() => statusOf(server.url + path), { timeout: 20_000 }).toBe(200);
 });

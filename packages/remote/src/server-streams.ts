@@ -20,29 +20,53 @@ export function toStream<T>(pieces: AsyncIterator<T, void>, leave?: () => void):
   );
 }
 
+/** Bytes that are being read, perhaps with what was read of them already. */
+interface Reading {
+  readonly reader: ReadableStreamDefaultReader<Uint8Array>;
+  first?: ReadableStreamReadResult<Uint8Array> | undefined;
+}
+
+/** @param check called with the first piece @throws what it does: then nothing more is read */
+export async function firstRead(
+  stream: ReadableStream<Uint8Array>,
+  check: (piece: Uint8Array) => void,
+): Promise<Reading> {
+  const reader = stream.getReader();
+  const first = await reader.read();
+  try {
+    if (!first.done) check(first.value);
+  } catch (error) {
+    reader.cancel(error).catch(() => {});
+    throw error;
+  }
+  return { reader, first };
+}
+
 /**
- * The same stream, watched.
+ * The same bytes, watched.
  *
- * @param over called when it ends, fails or is left
- * @param isTaken called with its error; true: the reader does not get the error, because it is ended in another way
- * @param check called with each piece; what it throws ends the stream
+ * @param over called when they end, fail or are left
+ * @param isTaken called with their error; true: the reader does not get the error, because it is ended in another way
+ * @param check called with each piece that was not read before; what it throws ends the stream
  */
-export function watched<T>(
-  stream: ReadableStream<T>,
+export function watched(
+  reading: Reading,
   over: () => void,
   isTaken: (error: unknown) => boolean = () => false,
-  check: (piece: T) => void = () => {},
-): ReadableStream<T> {
-  const reader = stream.getReader();
+  check: (piece: Uint8Array) => void = () => {},
+): ReadableStream<Uint8Array> {
+  const { reader } = reading;
   let isLeft = false;
-  return new ReadableStream<T>(
+  return new ReadableStream(
     {
       async pull(controller) {
         try {
-          const { done, value } = await reader.read();
+          const { first } = reading;
+          reading.first = undefined;
+          const { done, value } = first ?? (await reader.read());
           if (isLeft) return; // While it waited: nobody takes anything any more, not even the end.
           if (!done) {
-            check(value);
+            if (first === undefined) check(value);
             return controller.enqueue(value);
           }
           over();

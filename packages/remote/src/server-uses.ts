@@ -51,5 +51,5 @@ export function releasedAfter(answer: Answer, release: () => void): Answer {
     return answer;
   }
   const { status, headers, body } = answer;
-  return new Response(watched(body, release), { status, headers });
+  return new Response(watched({ reader: body.getReader() }, release), { status, headers });
 }

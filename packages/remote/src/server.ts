@@ -26,7 +26,7 @@ import { type ServerRequest, splitUrl } from './server-request';
 import { BodyRoom } from './server-room';
 import { route } from './server-routes';
 import { Settings } from './server-settings';
-import { watched } from './server-streams';
+import { firstRead, watched } from './server-streams';
 import { Validators } from './server-validate';
 
 export type { Accounts, Person } from './server-auth';
@@ -183,14 +183,14 @@ async function answer(
   };
   try {
     const page = pageOf(await options.static?.(request as Request));
-    if (page !== undefined) return toldOf(page, isTaken);
+    if (page !== undefined) return await toldOf(page, isTaken);
     const allowed = preflight(request, cors);
     if (allowed !== undefined) return allowed;
     const context = await makeContext(request, address, server);
     checkAccess(context);
     const routed = await route(context);
-    if (!isWhole(routed)) leaveUnless(routed as Response, () => checkRoom?.(server.limits.document));
-    const answered = toldOf(routed, isTaken, over, checkRoom && ((piece) => checkRoom(piece.byteLength)));
+    const check = checkRoom && ((piece: Uint8Array): void => checkRoom(piece.byteLength));
+    const answered = await toldOf(routed, isTaken, over, check);
     if (isWhole(answered)) over();
     else server.room.begun(request);
     const { cookie } = context.user;
@@ -210,26 +210,21 @@ function tell(error: unknown, request: ServerRequest, { logger }: HandlerOptions
 
 const isWhole = (answered: Answer): boolean => answered instanceof TextAnswer || answered.body === null;
 
-/** @throws what `check` does, before the answer begins */
-function leaveUnless({ body }: Response, check: () => void): void {
-  try {
-    check();
-  } catch (error) {
-    body?.cancel().catch(() => {});
-    throw error;
-  }
-}
-
-/** @param isTaken called with the error of its stream @param over called when the stream ends, fails or is left @param check as of {@link watched} */
-function toldOf(
+/**
+ * @param isTaken called with the error of its stream
+ * @param over called when the stream ends, fails or is left
+ * @param check called with each piece: what it throws refuses the answer if it is the first one, which exists already, and else breaks it off
+ */
+async function toldOf(
   answered: Answer,
   isTaken: (error: unknown) => boolean,
   over = (): void => {},
   check?: (piece: Uint8Array) => void,
-): Answer {
+): Promise<Answer> {
   if (answered instanceof TextAnswer || answered.body === null) return answered;
   const { status, statusText, headers, body } = answered;
-  return new Response(watched(body, over, isTaken, check), { status, statusText, headers });
+  const reading = check === undefined ? { reader: body.getReader() } : await firstRead(body, check);
+  return new Response(watched(reading, over, isTaken, check), { status, statusText, headers });
 }
 
 async function makeContext(
