@@ -61,6 +61,7 @@ it.each([
   const { error, reason } = (await (await fetch(`${server.url}/db/large`)).json()) as Record<string, string>;
   expect([error, reason]).toEqual(['service_unavailable', expect.stringContaining('not read')]);
   expect(await statusOf(`${server.url}/db`)).toBe(200);
+  expect(await statusOf(`${server.url}/db/large`, { method: 'HEAD' })).toBe(200);
   expect((await put('/db/small', { n: 1 })).status).toBe(201);
   // So others go on replicating.
   expect(await statusOf(`${server.url}/db/_changes`)).toBe(200);

@@ -287,7 +287,7 @@ function write(answer: TextAnswer, outgoing: ServerResponse, unread: UnreadAnswe
 /** The answer; or, if there is no room for it, what says so. What tells that something was written is sent in any case. */
 function orRefusal(answer: TextAnswer, unread: UnreadAnswers): TextAnswer {
   try {
-    unread.check(answer.text.length);
+    if (!answer.isHead) unread.check(answer.text.length);
     return answer;
   } catch (error) {
     if (answer.status !== OK) return answer;
