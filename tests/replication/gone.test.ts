@@ -1,7 +1,9 @@
 /** Revisions that a one-shot replication finds listed, and then no longer there: purged, or edited and compacted, meanwhile. */
 import { describe, expect, it } from 'vitest';
-import { OnTheWay } from '../../packages/replication/src/batch';
+import { fetchChunks, OnTheWay } from '../../packages/replication/src/batch';
+import type { Fetcher } from '../../packages/replication/src/fetcher';
 import { replicate } from '../../packages/replication/src/index';
+import type { Progress } from '../../packages/replication/src/progress';
 import { type AnyDatabase, contents, fetchingPeer, fill, open, openTwo, peer } from './databases';
 
 /** A promise, and what fulfils it. */
@@ -61,6 +63,23 @@ describe('a revision that is gone when it is read', () => {
     expect(onTheWay.drop('x', '1-a')).toBe(true);
     expect(onTheWay.has('x', '1-a')).toBe(false);
     expect(onTheWay.drop('x', '1-b')).toBe(false);
+  });
+
+  it('is none that the target has, where a later batch lists it again while it is on its way', async () => {
+    const onTheWay = new OnTheWay();
+    const rows = [{ id: 'x', revs: ['1-abc'], seq: 1, deleted: false }];
+    const batches = async function* () {
+      for (const seq of [1, 2]) yield { rows, seq, pending: 0, caughtUp: false };
+    };
+    const fetch = async function* (wanted: readonly unknown[]) {
+      if (wanted.length > 0) yield { docs: [X], length: 0, failures: [] };
+    };
+    const init = { fetcher: { fetch } as unknown as Fetcher, target: peer(await open('b')), onTheWay };
+    const { signal } = new AbortController();
+    const had: unknown[] = [];
+    for await (const { end } of fetchChunks(batches(), { ...init, progress: {} as Progress, signal }))
+      if (end !== undefined) had.push(end.had);
+    expect(had).toEqual([[], []]);
   });
 
   it('is looked for once with all others of its request', async () => {

@@ -44,17 +44,26 @@ async function pass(ms: number): Promise<void> {
   await turns();
 }
 
+interface Place {
+  now: Local;
+  /** Called before each call of the target. */
+  before?: ((name: string, given: never) => Promise<void>) | undefined;
+}
+
 /** A push that has caught up, to a target that may become another one; `calls` are those made of it. */
 async function idlePush(options: ReplicateOptions = {}) {
   const [a, backup] = [await open('a'), await open('b')];
-  const place = { now: backup };
+  const place: Place = { now: backup };
   const calls: string[] = [];
   const through = Object.keys(peer(backup)).map((name) => [
     name,
     (...args: never[]) => {
       calls.push(name);
-      const method = peer(place.now)[name as keyof Peer] as (...given: never[]) => unknown;
-      return name === 'id' ? Promise.resolve('place') : method(...args);
+      const answer = (): unknown => {
+        const method = peer(place.now)[name as keyof Peer] as (...given: never[]) => unknown;
+        return name === 'id' ? Promise.resolve('place') : method(...args);
+      };
+      return place.before?.(name, args[0]!).then(answer) ?? answer();
     },
   ]);
   const target = Object.fromEntries(through) as Peer;
@@ -140,6 +149,53 @@ describe('the checkpoints of a live replication that has caught up', () => {
   });
 });
 
+/** A target lost the last batch, and documents of it were edited since: those came again, with their ancestors. */
+describe('of what a target lost, documents that came again hide nothing', () => {
+  const editAgain = async (
+    { a, place, edit }: Awaited<ReturnType<typeof idlePush>>,
+    { count, again, after }: { count: number; again: number; after: number },
+  ): Promise<void> => {
+    await edit(1);
+    await pass(2000);
+    // While these are under way, the others gather: they are one batch.
+    let go = (): void => undefined;
+    const gate = new Promise<void>((resolve) => {
+      go = resolve;
+    });
+    let old: Local | undefined;
+    place.before = async (name, given: { docs: { _id: string }[] }) => {
+      if (name === 'revsDiff') await gate;
+      if (name === 'bulkDocs' && given.docs[0]?._id === 'many0') old ??= await copyOf(place.now);
+    };
+    await edit(4);
+    const docs = Array.from({ length: count }, (_, n) => ({ _id: `many${n}` }));
+    const written = (await a.bulkDocs(docs)) as readonly { id: string; rev: string }[];
+    await turns();
+    go();
+    await turns();
+    expect(await place.now.info()).toMatchObject({ doc_count: 7 + count });
+    place.before = undefined;
+    place.now = old!;
+    expect(await place.now.info()).toMatchObject({ doc_count: 7 });
+    await pass(after);
+    await a.bulkDocs(written.slice(-again).map(({ id, rev }) => ({ _id: id, _rev: rev, again })));
+    await turns();
+    await pass(2 * TEN_SECONDS);
+  };
+
+  it('before the next checkpoint', async () => {
+    const push = await idlePush();
+    await editAgain(push, { count: 2, again: 1, after: 2000 });
+    expect(await push.documents()).toBe(9);
+  });
+
+  it('after one that was not written for it, where nothing begins anew until an edit', async () => {
+    const push = await idlePush({ retry: false });
+    await editAgain(push, { count: 40, again: 39, after: TEN_SECONDS });
+    expect(await push.documents()).toBe(47);
+  });
+});
+
 describe('a live push whose target is set back, once and again, to any moment', () => {
   it(
     'brings it everything that it lacks',
@@ -149,9 +205,13 @@ describe('a live push whose target is set back, once and again, to any moment', 
         const { a, place, replication, edit } = await idlePush({ back_off_function: () => 0 });
         const backups = [await copyOf(place.now)];
         for (let step = 0; step < 30; step++) {
-          const what = random.below(8);
+          const what = random.below(9);
           if (what < 5) await edit(1 + random.below(2));
-          else if (what === 5) backups.push(await copyOf(place.now));
+          else if (what === 8) {
+            const _id = `doc${random.below(2)}`;
+            await a.put({ _id, _rev: (await a.get(_id))._rev, step });
+            await turns();
+          } else if (what === 5) backups.push(await copyOf(place.now));
           else if (what === 6)
             place.now = await copyOf(backups.at(-1 - random.below(Math.min(3, backups.length)))!);
           // Nothing is lost and back within a second.
@@ -206,6 +266,17 @@ describe('a live push whose target was set back while there was nothing to send'
     await edit(1);
     expect(calls).toContain('put'); // the checkpoint
     expect(await documents()).toBe(3);
+  });
+
+  it('is asked about each edit once where nothing is written down', async () => {
+    const { calls, edit } = await idlePush({ checkpoint: false });
+    calls.length = 0;
+    for (let second = 0; second < 15; second++) {
+      await edit(1);
+      await pass(1000);
+    }
+    await pass(TEN_SECONDS);
+    expect(calls.filter((name) => name === 'revsDiff')).toHaveLength(15);
   });
 
   it.each<ReplicateOptions>([

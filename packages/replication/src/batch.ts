@@ -15,8 +15,7 @@ import {
 } from './peer';
 import type { Progress } from './progress';
 import type { ChangesBatch } from './reader';
-import { RevSet } from './rev-set';
-import type { Revision } from './witnesses';
+import { type Revision, RevSet } from './rev-set';
 
 /** Documents to be written together; the last chunk of a batch also has the position that this leads to. */
 export interface Chunk {
@@ -32,8 +31,8 @@ export interface BatchEnd {
   readonly seq: Seq | undefined;
   readonly pending: number | undefined;
   readonly caughtUp: boolean;
-  /** Where the target had everything: one of the revisions. */
-  readonly had: Revision | undefined;
+  /** Where the target had all that it was asked for: that. */
+  readonly had: readonly Revision[];
 }
 
 /**
@@ -97,7 +96,8 @@ export async function* fetchChunks(
   { fetcher, target, onTheWay, progress, signal }: BatchInit,
 ): AsyncGenerator<Chunk, void> {
   for await (const { rows, seq, pending, caughtUp } of batches) {
-    const missing = await missingRevs(rows, target, onTheWay, signal);
+    const asked = askedOf(rows, onTheWay);
+    const missing = await compare(asked, target, signal);
     onTheWay.begin();
     for (const { id, rev } of missing) onTheWay.add(id, rev);
     // Over a network, fetching takes longer than writing what came. An attempt that has failed meanwhile says what comes now.
@@ -107,7 +107,7 @@ export async function* fetchChunks(
       seq,
       pending,
       caughtUp,
-      had: missing.length === 0 ? lastOf(rows) : undefined,
+      had: missing.length === 0 ? revisionsOf(asked) : [],
     };
     let ended = false;
     for await (const portion of fetcher.fetch(missing)) {
@@ -119,18 +119,11 @@ export async function* fetchChunks(
   }
 }
 
-function lastOf(rows: readonly ChangedDoc[]): Revision | undefined {
-  const { id, revs } = rows.at(-1) ?? {};
-  const rev = revs?.[0];
-  return id === undefined || rev === undefined ? undefined : { id, rev };
-}
+/** Revisions by the ids of their documents. */
+type Asked = Readonly<Record<string, string[]>>;
 
-async function missingRevs(
-  rows: readonly ChangedDoc[],
-  target: Peer,
-  onTheWay: OnTheWay,
-  signal: AbortSignal,
-): Promise<MissingRev[]> {
+/** What the target has to be asked for: not what is on its way to it. */
+function askedOf(rows: readonly ChangedDoc[], onTheWay: OnTheWay): Asked {
   // No prototype: `__proto__` and `constructor` are ids like any other.
   const asked: Record<string, string[]> = Object.create(null);
   const seen = new RevSet();
@@ -142,15 +135,14 @@ async function missingRevs(
       else others.push(rev);
     }
   }
-  return compare(asked, target, signal);
+  return asked;
 }
 
+const revisionsOf = (asked: Asked): Revision[] =>
+  Object.entries(asked).flatMap(([id, revs]) => revs.map((rev) => ({ id, rev })));
+
 /** What the target lacks of `asked`. One that finds the question too long is asked in halves. */
-export async function compare(
-  asked: Readonly<Record<string, string[]>>,
-  target: Peer,
-  signal: AbortSignal,
-): Promise<MissingRev[]> {
+export async function compare(asked: Asked, target: Peer, signal: AbortSignal): Promise<MissingRev[]> {
   const ids = Object.keys(asked);
   if (ids.length === 0) return [];
   try {
@@ -161,7 +153,7 @@ export async function compare(
   }
 }
 
-function partOf(asked: Readonly<Record<string, string[]>>, ids: readonly string[]): Record<string, string[]> {
+function partOf(asked: Asked, ids: readonly string[]): Asked {
   const part: Record<string, string[]> = Object.create(null);
   for (const id of ids) part[id] = asked[id]!; // A key of it.
   return part;

@@ -5,6 +5,7 @@
  */
 import { DatabaseError, type Doc, isObject, isSeq, type Seq } from '@settledb/core';
 import { ask, bare, checkInfo, isNotFound, isRefusal, type Peer, statusOf, unexpected } from './peer';
+import type { Revision } from './rev-set';
 import {
   type Checkpoint,
   type CheckpointMarks,
@@ -15,7 +16,7 @@ import {
   type Session,
   START,
 } from './sessions';
-import { type Revision, Witnesses } from './witnesses';
+import { Witnesses } from './witnesses';
 
 /** So many replications of one pair may write the same document at once and all get through. */
 const CONFLICT_TRIES = 20;
@@ -234,11 +235,11 @@ export class Checkpoints {
   /**
    * Everything up to `seq` was acknowledged by the target.
    *
-   * @param had a revision that it has, of those since the last call
+   * @param had revisions that it has, of those since the last call
    */
-  note(seq: Seq, signal: AbortSignal, had?: Revision): void {
+  note(seq: Seq, signal: AbortSignal, had: readonly Revision[] = []): void {
     this.#noted = seq;
-    if (had !== undefined && !this.#mute) this.#witnesses.add(had);
+    if (this.counts) this.#witnesses.add(had);
     if (!this.behind || this.#underWay !== undefined || this.dueIn > 0) return;
     // Written while the transfer goes on. A failure is not lost: the next flush writes again, and reports it.
     this.flush(signal).catch(() => undefined);

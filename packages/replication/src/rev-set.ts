@@ -1,4 +1,4 @@
-interface Revision {
+export interface Revision {
   readonly id: string;
   readonly rev: string;
 }

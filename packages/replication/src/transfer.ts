@@ -21,9 +21,8 @@ import { type Peer, revisionOf } from './peer';
 import type { Progress } from './progress';
 import { readChanges } from './reader';
 import type { Rest } from './rest';
-import type { RevSet } from './rev-set';
+import type { Revision, RevSet } from './rev-set';
 import { SourceFailure } from './source-failure';
-import type { Revision } from './witnesses';
 import { type WriteOutcome, writeDocs } from './write';
 
 /** What the attempts of a replication share. */
@@ -110,15 +109,15 @@ async function transferChanges(
   const init = { fetcher, target, onTheWay, progress, signal: reading };
   const failures = new Failures(run);
   /** What the target took of the batch. */
-  let took: Revision | undefined;
+  let took: Revision[] = [];
   for await (const chunk of ahead(fetchChunks(batches, init))) {
     const { end } = chunk;
     const written = await write(run, chunk, fetcher, failures, writing);
-    if (written.length > 0) took = revisionOf(written.at(-1)!);
+    took = took.concat(written.map(revisionOf));
     if (end !== undefined) {
       onTheWay.end();
-      acknowledge(run, { ...end, had: took ?? end.had }, failures, checkpoints, writing);
-      took = undefined;
+      acknowledge(run, { ...end, had: end.had.concat(took) }, failures, checkpoints, writing);
+      took = [];
     }
     await tell(run, written);
     if (end === undefined) continue;
