@@ -4,6 +4,9 @@
  *   chain   kind generation , count { , generation of a tombstone } : hashes      chains follow one another
  *   kind    a digit: 1 joined + 2 no tip + 4 hashes of mixed length
  *   hashes  32 characters each; of mixed length: each as `length : hash`
+ *
+ * What is not one chain of such hashes has zeros before its first generation, so that its length is a multiple of 32. That of one chain
+ * without tombstones never is: so the length tells that there are no branches, without reading the text (`tip.ts`).
  */
 
 import type { Chain, RevTree } from './chain';
@@ -16,7 +19,9 @@ const MIXED = 4;
 export const HASH_LENGTH = 32;
 
 export function packTree(tree: RevTree): string {
-  return tree.chains.map(packChain).join('');
+  const packed = tree.chains.map(packChain).join('');
+  if (isOneChain(packed)) return packed;
+  return `${packed[0]}${'0'.repeat(-packed.length & (HASH_LENGTH - 1))}${packed.slice(1)}`;
 }
 
 function packChain({ generation, hashes, deleted, tip, joined }: Chain): string {
