@@ -18,6 +18,9 @@ const RESERVE_MIN = 256 * 1024;
  */
 const swept = new WeakSet<Journal>();
 
+/** Tries of one in which blocks were gone that may have died meanwhile: without locks, others make room while this one works. */
+const TRIES = 3;
+
 /** Whether a checkpoint leaves the block: one of which all is dead it drops. */
 const isInUse = ({ size, dead }: Readonly<Use>): boolean => dead < size;
 
@@ -46,27 +49,39 @@ export async function rewriteAlone(
     const aside = new Aside(store, full ? undefined : ending);
     await aside.whileCalled();
     const { live, dead } = image.use.totals(isInUse);
-    const { epoch } = image;
     const isCompaction = full || (dead > live && dead > DEAD_LENGTH_MIN);
     // What one that failed or was ended left there would be added to: on a disk that is nearly full, each took all the room there was.
     if (isCompaction) await journal.vacuum?.({ signal });
-    try {
-      const scope = isCompaction ? COMPACTION : { ...CHECKPOINT, sweeps: !swept.has(journal) };
-      await rewrite(store, scope, aside, signal).then(
+    const scope = isCompaction ? COMPACTION : { ...CHECKPOINT, sweeps: !swept.has(journal) };
+    await unlessOvertaken(store, () =>
+      rewrite(store, scope, aside, signal).then(
         () => swept.add(journal),
         (error) => {
           if (!full || journal.keepBack === undefined || !isQuotaExceeded(error)) throw error;
           return compactInPieces(store, aside, signal, error);
         },
-      );
-    } catch (error) {
-      // Another context rewrote the storage, which `exclusively` should prevent, or this one did and could not say so: that stands for it.
-      if (!(error instanceof Overtaken)) throw error;
-      await follower.catchUp();
-      if (image.epoch === epoch)
-        throw corrupt('a block that the directory names is not in the storage', error);
-    }
+      ),
+    );
     await journal.vacuum?.({ force: full, signal });
     journal.keepBack?.(reserveFor(store));
   });
+}
+
+/** Does `work`, unless another context does it first. @throws corrupt if a block is not there for another reason */
+async function unlessOvertaken({ image, follower }: Rewritable, work: () => Promise<unknown>): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    const { position } = image;
+    try {
+      await work();
+      return;
+    } catch (error) {
+      if (!(error instanceof Overtaken)) throw error;
+      await follower.catchUp();
+      // Another context rewrote the storage, which `exclusively` should prevent, or this one did and could not say so: that stands for it.
+      if (image.epoch !== position.epoch) return;
+      // What a commit freed may be dropped before the next manifest says so.
+      if (image.isAt(position) || tries === TRIES)
+        throw corrupt('a block that the directory names is not in the storage', error);
+    }
+  }
 }
