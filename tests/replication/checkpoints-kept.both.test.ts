@@ -197,6 +197,25 @@ describe('checkpoints', () => {
     expect(await replicate(a, target)).toMatchObject({ docs_read: 0, last_seq: 60 });
   });
 
+  it('are written also for a target that passes documents on, and never says that it has one', async () => {
+    const [a, b] = await openTwo();
+    await fill(a, 60);
+    let now = Date.now();
+    const clock = vi.spyOn(Date, 'now').mockImplementation(() => now);
+    onTestFinished(() => clock.mockRestore());
+    const target = peer(b, {
+      revsDiff: async (asked: Record<string, string[]>) =>
+        Object.fromEntries(Object.entries(asked).map(([id, missing]) => [id, { missing }])),
+      bulkDocs: async (docs: never, options: never) => {
+        now += 60_000;
+        return b.bulkDocs(docs, options);
+      },
+    });
+    expect(await replicate(a, target, { batch_size: 1 })).toMatchObject({ ok: true, last_seq: 60 });
+    expect(await contents(b)).toEqual(await contents(a));
+    expect(await replicate(a, target)).toMatchObject({ docs_read: 0 });
+  });
+
   it('that are written over without end are an error at last', async () => {
     const [a, b] = await openTwo();
     await fill(a, 10);

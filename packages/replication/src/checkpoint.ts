@@ -156,7 +156,12 @@ interface CheckpointsInit {
   readonly instanceOf: { readonly source: string; readonly target: string };
   /** What this session has done so far. */
   readonly describe: () => Omit<Session, 'session_id' | 'last_seq' | 'recorded'>;
+  /** Attempts just before this one that ended because their checkpoint was {@link Doubtful}. */
+  readonly doubts?: number | undefined;
 }
+
+/** After so many doubts in a row the target is taken for one that never says that it has anything, as one that only passes documents on. */
+const DOUBTS_HEEDED = 3;
 
 /**
  * The checkpoints of one attempt. {@link note} says what the target acknowledged, {@link flush} writes it down on both sides;
@@ -239,7 +244,7 @@ export class Checkpoints {
    */
   note(seq: Seq, signal: AbortSignal, had: readonly Revision[] = []): void {
     this.#noted = seq;
-    if (this.counts) this.#witnesses.add(had);
+    if (this.counts && (this.#init.doubts ?? 0) < DOUBTS_HEEDED) this.#witnesses.add(had);
     if (!this.behind || this.#underWay !== undefined || this.dueIn > 0) return;
     // Written while the transfer goes on. A failure is not lost: the next flush writes again, and reports it.
     this.flush(signal).catch(() => undefined);

@@ -76,7 +76,7 @@ async function identify(run: Run, signal: AbortSignal): Promise<Pair> {
 /** Opens checkpoints. @param apart for checkpoints after a gap: the position from which they count */
 type Open = (apart?: Seq) => Promise<Start>;
 
-function opener({ source, target, settings, progress }: Run, pair: Pair, signal: AbortSignal): Open {
+function opener({ source, target, settings, progress, doubts }: Run, pair: Pair, signal: AbortSignal): Open {
   const { sourceId, targetId, instances, instanceOf, sourceSeq } = pair;
   const describe = describing(progress);
   return async (apart) => {
@@ -84,7 +84,7 @@ function opener({ source, target, settings, progress }: Run, pair: Pair, signal:
     // Two copies with the same id share a checkpoint id too: a checkpoint would not tell which side wrote it, or in which direction.
     const isOwn = sourceId !== targetId && isTelling(settings.query);
     const on = isOwn ? settings.checkpointOn : NOWHERE;
-    const session = { sessionId: uuid(), describe };
+    const session = { sessionId: uuid(), describe, doubts };
     const checkpoints = new Checkpoints({ source, target, id, on, instances, instanceOf, ...session });
     const since = notBeyond(sourceSeq, await checkpoints.resume(signal));
     return { checkpoints, since, sourceSeq };
