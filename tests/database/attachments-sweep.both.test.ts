@@ -81,7 +81,10 @@ describe('sweeping', () => {
     const sweeper = await open(bold(world));
     const writer = await open(hooked(world, hooks));
     once(hooks, 'append', () => sweeper.compact());
-    await expect(writer.putAttachment('a', 'f', null, bytes, 'x/y')).rejects.toMatchObject({ status: 412 });
+    await expect(writer.putAttachment('a', 'f', null, bytes, 'x/y')).rejects.toMatchObject({
+      status: 500,
+      name: 'content_gone',
+    });
     await expect(writer.get('a')).rejects.toMatchObject({ status: 404 });
     await writer.putAttachment('a', 'f', null, bytes, 'x/y');
     expect(await read(sweeper, 'a')).toBe(true);

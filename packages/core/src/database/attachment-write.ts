@@ -6,7 +6,7 @@
  * once the rows can be read.
  */
 import { missingStub, noData } from '../model/attachment-errors';
-import { badRequest, isDatabaseError, isQuotaExceeded } from '../model/errors';
+import { badRequest, contentGone, isDatabaseError, isQuotaExceeded } from '../model/errors';
 import { localKey } from '../model/ids';
 import { formatRev } from '../model/revision';
 import type { Rev, WriteFailure } from '../model/types';
@@ -220,7 +220,16 @@ async function writeAll(
       for (const content of (ready[i] as Edit).attachments!.contents) await putChunk(host, content);
     }
   }
-  return outcomes as Outcome[]; // each edit was refused or written
+  return outcomes.map((outcome, i) => whyLost(ready[i]!, outcome!)); // each edit was refused or written
+}
+
+/** Content that was swept after it had been put here is not at hand any more: that is no fault of the document, and it may be written again. */
+function whyLost(edit: Edit | WriteFailure, outcome: Outcome): Outcome {
+  if (!('error' in outcome) || outcome.name !== 'missing_stub' || 'error' in edit) return outcome;
+  const isLost = edit.attachments?.contents.some(
+    ({ place, chunk, size }) => place === undefined && chunk === undefined && size > 0,
+  );
+  return isLost ? failureRow(edit.id, contentGone()) : outcome;
 }
 
 /** Whether the edit was refused because content was swept that had been found, and so was not stored again. */

@@ -167,9 +167,9 @@ export const refusedHere = (what: string, cause: unknown): DatabaseError =>
 /** The stored data has parts that this program does not know: it would miss them in reading, and lose them in writing. */
 export const newer = (what: string): DatabaseError =>
   ioError(`${what} was written by a newer version: update the program, or reload the page`);
-/** Content that a write was going to name was swept before. The database handles this itself. */
+/** Content that a write was going to name was swept before. The database puts it again where it has it at hand. */
 export const contentGone = (): DatabaseError =>
-  make(500, 'content_gone', 'The content put for this write is not there any more');
+  make(500, 'content_gone', 'The content put for this write is not there any more: write it again');
 export const quotaExceeded = (cause?: unknown): DatabaseError =>
   make(507, 'quota_exceeded', 'The storage is full: delete documents and compact, or ask the user for room', {
     cause,
