@@ -118,25 +118,6 @@ it('shares its lock with one that it heard of while it was not sure to have it',
   }
 });
 
-it('says again that it has come to one that did not listen before it said that it is alone', async () => {
-  const world = new World();
-  const first = await Context.alone(world);
-  first.isDeaf = true;
-  const second = new Context(world);
-  const written = second.write();
-  await world.settle();
-  first.isDeaf = false;
-  second.presence.hear({ type: 'solo', at: Date.now() });
-  await world.settle();
-  expect(modes(world.locks)).toEqual(['shared', 'shared']);
-  await written;
-  // Who waits for nothing has nothing to say.
-  const hellos = (): number => world.air.said.filter(({ type }) => type === 'hello').length;
-  const before = hellos();
-  second.presence.hear({ type: 'solo', at: Date.now() - 10_000 });
-  expect(hellos()).toBe(before);
-});
-
 it('lets go of its lock only after a commit that compares no fence, and then once', async () => {
   const world = new World();
   const first = await Context.alone(world);

@@ -5,7 +5,6 @@
  *
  *   newcomer:  exclusive at once? ── yes ─→ solo
  *                 └─ no: asks for shared (queued), says hello ─→ the solo one lets go, asks for shared too ─→ both shared
- *                                                                (again if it then hears of a solo one: that may not have listened before)
  *   silence:   after STEAL_AFTER_MS the newcomer raises the fence in the database, takes the lock by force, and raises it again
  *
  * Three guards keep `alone` from being true wrongly:
@@ -63,8 +62,6 @@ export class Presence {
   #joining: Promise<void> | undefined;
   /** Ends the waiting for the shared lock. */
   #giveUp: AbortController | undefined;
-  /** The shared lock has been asked for. */
-  #isWaiting = false;
   #fence: number | undefined;
   /** Running writes; the lock is kept while there are any. */
   #writers = 0;
@@ -169,8 +166,6 @@ export class Presence {
       if (this.#mode === 'solo') this.#share();
     } else if (message.type === 'solo') {
       if (this.#since < message.at) this.#compare();
-      // It may not have listened yet when the hello of this context was said.
-      if (this.#isWaiting) this.#host.channel.post({ type: 'hello' });
     } else if (message.type === 'apart') {
       this.#part();
     } else if (message.type === 'bye') {
@@ -278,7 +273,6 @@ export class Presence {
     this.#giveUp = giveUp;
     const options: LockOptions = { mode: 'shared', signal: giveUp.signal };
     const waiting = acquireInTime(locks, this.#lockName, options, this.#stolen);
-    this.#isWaiting = true;
     this.#host.channel.post({ type: 'hello' });
     // Measured in parts: if everything stood still, the holder has yet to hear the hello.
     const stopStealing = after(STEAL_AFTER_MS, () => {
@@ -291,7 +285,6 @@ export class Presence {
       giveUp.abort();
       throw cause;
     } finally {
-      this.#isWaiting = false;
       stopStealing();
     }
     this.#host.missed();
