@@ -13,13 +13,13 @@ const HELP = { help: { type: 'boolean', short: 'h' } } as const;
 /** @returns the exit code */
 export async function run(args: readonly string[]): Promise<number> {
   const [name = 'help', ...rest] = args;
-  if (['help', '--help', '-h'].includes(name)) return say(overview());
-  if (['--version', '-v'].includes(name)) return say(version());
+  if (['help', '--help', '-h'].includes(name)) return answered(overview());
+  if (['--version', '-v'].includes(name)) return answered(version());
   const command = Object.hasOwn(commands, name) ? commands[name as keyof typeof commands] : undefined;
   if (command === undefined) return misused(`there is no command ${JSON.stringify(name)}. ${SEE_HELP}`);
   const given = parsed(name, command, rest);
   if (typeof given === 'string') return misused(`${given}\n\n${usage(name, command)}`);
-  if (given.values.help === true) return say(usage(name, command));
+  if (given.values.help === true) return answered(usage(name, command));
   try {
     return (await command.run(given.positionals, given.values)) ? DONE : FAILED;
   } catch (error) {
@@ -89,7 +89,7 @@ function wordsOf(error: unknown): string {
   return whyOf(error);
 }
 
-function say(words: string): number {
+function answered(words: string): number {
   console.log(words);
   return DONE;
 }
